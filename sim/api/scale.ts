@@ -1,5 +1,5 @@
-// The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Its resourceVersion is
-// that of the object behind it.
+// Answers the scale subresource: an `autoscaling/v1` Scale that is read from and written to spec.replicas. Its
+// resourceVersion is the one of the object that is scaled.
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';
@@ -12,7 +12,7 @@ import { replaceExisting } from './write.ts';
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 
-/** Answers GET, PUT and PATCH of a scale. */
+/** Answers GET, PUT and PATCH of a scale subresource. */
 export async function serveScale(call: Call, resource: Resource): Promise<void> {
   const { cluster, info } = call;
   const current = cluster.store.get(resource.key, info.namespace, info.name);
@@ -73,7 +73,7 @@ async function readScale(call: Call, resource: Resource, latest: () => KubeObjec
   return asKind(applyPatch(call, scaleOf(resource, latest()), text, undefined), scaleKind);
 }
 
-/** A label selector object as the text `kubectl -l` takes. */
+/** A label selector object as text, as `kubectl -l` accepts it. */
 function selectorText(selector: JsonObject): string {
   const equal = Object.entries((selector['matchLabels'] ?? {}) as Record<string, string>).map(
     ([key, value]) => `${key}=${value}`,

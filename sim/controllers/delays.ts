@@ -1,11 +1,9 @@
-// How long the simulated controllers take.
-
-/** How long things take in the simulated cluster. */
+/** How long things take in the simulated cluster, in milliseconds. */
 export interface ControllerDelays {
-  /** From scheduled to running. */
+  /** From the scheduling of a pod until it runs. */
   readonly podStartMs: number;
-  /** From deleted to gone; never longer than the pod's grace period. */
+  /** From the deletion of a pod until it is gone; never longer than the pod's grace period. */
   readonly podStopMs: number;
-  /** How long a Job's pod runs. */
+  /** How long the pod of a Job runs. */
   readonly jobRunMs: number;
 }
