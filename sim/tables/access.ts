@@ -1,4 +1,5 @@
-// Tables of RBAC, leases, storage classes and definitions. Roles show when they were created, not how old they are.
+// Table columns of RBAC objects, leases, storage classes and CustomResourceDefinitions. Roles show their creation time
+// instead of their age.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { ageColumn, integer, nameColumn, text, wide } from './cells.ts';

@@ -1,36 +1,35 @@
-// What many columns share: ages, label texts, container lists. Ages are computed when the table is made, with
-// kubectl's rounding.
+// Cells that many tables use: ages, labels, container lists. Ages are rounded as in kubectl.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
-/** The Name column every table but that of events begins with. */
+/** The column Name, with which all tables except that of events begin. */
 export const nameColumn: Column = { name: 'Name', format: 'name', cell: (object) => object.metadata.name };
 
-/** The Age column. */
+/** The column Age. */
 export const ageColumn: Column = { name: 'Age', cell: (object, now) => age(object.metadata.creationTimestamp, now) };
 
-/** A text column. */
+/** Makes a column of texts. */
 export function text(name: string, cell: Column['cell']): Column {
   return { name, cell };
 }
 
-/** A column of whole numbers. */
+/** Makes a column of whole numbers. */
 export function integer(name: string, cell: Column['cell']): Column {
   return { name, type: 'integer', cell };
 }
 
-/** A text column shown with -o wide only. */
+/** Makes a column of texts that is shown only with `-o wide`. */
 export function wide(name: string, cell: Column['cell']): Column {
   return { name, priority: 1, cell };
 }
 
-/** Time since a timestamp as kubectl prints it. */
+/** The time since a timestamp, as kubectl prints it. */
 export function age(since: string | undefined | null, now: Date): string {
   if (since === undefined || since === null || since === '') return '<unknown>';
   return humanDuration(now.getTime() - Date.parse(since));
 }
 
-/** Two significant units at most (apimachinery/pkg/util/duration HumanDuration). */
+/** A duration with at most two units, such as `5m30s` (apimachinery/pkg/util/duration HumanDuration). */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.floor(durationMs / 1000);
   if (seconds < -1) return '<invalid>';
@@ -50,7 +49,7 @@ export function humanDuration(durationMs: number): string {
   return `${years}y`;
 }
 
-/** `a=b,c=d` sorted, or `<none>` (labels.FormatLabels). */
+/** Labels as sorted text such as `a=b,c=d`; `<none>` when there are none (apimachinery labels.FormatLabels). */
 export function labelText(labels: Readonly<Record<string, string>> | undefined): string {
   const parts = Object.entries(labels ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -58,7 +57,7 @@ export function labelText(labels: Readonly<Record<string, string>> | undefined):
   return parts.length === 0 ? '<none>' : parts.join(',');
 }
 
-/** A label selector object as text, `<none>` when empty (metav1.FormatLabelSelector). */
+/** A label selector as text; `<none>` when it is empty (metav1.FormatLabelSelector). */
 export function selectorCell(selector: JsonObject | undefined): string {
   const parts = Object.entries((selector?.['matchLabels'] ?? {}) as Record<string, string>).map(
     ([key, value]) => `${key}=${value}`,
@@ -71,14 +70,14 @@ export function selectorCell(selector: JsonObject | undefined): string {
   return parts.length === 0 ? '<none>' : parts.sort().join(',');
 }
 
-/** The wide columns Containers and Images of a pod template. */
+/** The columns Containers and Images of a pod template, which are shown only with `-o wide`. */
 export function containerColumns(podSpec: (object: KubeObject) => JsonObject | undefined): readonly Column[] {
   const list = (object: KubeObject, field: string): string =>
     ((podSpec(object)?.['containers'] ?? []) as JsonObject[]).map((container) => container[field] ?? '').join(',');
   return [wide('Containers', (object) => list(object, 'name')), wide('Images', (object) => list(object, 'image'))];
 }
 
-/** The value or `<none>`. */
+/** The value as text; `<none>` when it is missing or empty. */
 export function orNone(value: unknown): string {
   return value === undefined || value === null || value === '' ? '<none>' : String(value);
 }

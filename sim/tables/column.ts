@@ -1,13 +1,12 @@
-// One column of a printed table.
 import type { KubeObject } from '../types.ts';
 
-/** One column: its definition and how a cell is made. */
+/** One column of a table, with the function that makes its cells. */
 export interface Column {
   readonly name: string;
-  /** JSON type of the cell, default string. */
+  /** The JSON type of the cells. Default string. */
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly format?: string;
-  /** 1: only with -o wide. */
+  /** 0 (default) is always shown, 1 only with `-o wide`. */
   readonly priority?: number;
   readonly description?: string;
   readonly cell: (object: KubeObject, now: Date) => unknown;

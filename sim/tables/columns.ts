@@ -1,5 +1,5 @@
-// Which columns a resource has, by storage key (kubernetes pkg/printers/internalversion/printers.go). A custom
-// resource's columns come from its definition, and Age is added only when it names none at all.
+// Chooses the columns of a resource (kubernetes pkg/printers/internalversion/printers.go). Those of a custom resource
+// come from its definition. Only a definition without columns gets the column Age.
 import type { Resource } from '../store/resources.ts';
 import type { Column } from './column.ts';
 import { accessColumns } from './access.ts';
@@ -17,7 +17,7 @@ const byKey: Readonly<Record<string, readonly Column[]>> = {
   ...accessColumns,
 };
 
-/** The columns of a resource, or undefined when it has only a name and a date. */
+/** The columns of a resource. Undefined when its table only has name and creation time. */
 export function columnsFor(resource: Resource): readonly Column[] | undefined {
   return resource.definition === undefined ? byKey[resource.key] : customColumns(resource);
 }

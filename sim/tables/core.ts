@@ -1,4 +1,5 @@
-// Tables of the core group but pods, services and endpoints. DATA of a ConfigMap counts data and binaryData.
+// Table columns of the core group except pods, services and endpoints. The DATA column of a ConfigMap counts the keys
+// of data and binaryData.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { age, ageColumn, integer, labelText, nameColumn, text, wide } from './cells.ts';

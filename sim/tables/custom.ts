@@ -1,5 +1,5 @@
-// Tables of custom resources, from `additionalPrinterColumns`. A date column is the time since, and a path that
-// finds nothing is an empty cell.
+// Table columns of custom resources, from `additionalPrinterColumns`. A date is shown as the time since then. When a
+// path finds nothing, the cell is empty.
 import type { Resource } from '../store/resources.ts';
 import type { Column } from './column.ts';
 import type { KubeObject } from '../types.ts';
@@ -32,7 +32,9 @@ function cellOf(value: unknown, type: string, now: Date): unknown {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The simple JSON paths definitions use: `.a.b`, `.a[0]`, `.a[?(@.type=="Ready")].status`, `.a['b.c']`. */
+/**
+ * Evaluates the simple JSON paths that definitions use: `.a.b`, `.a[0]`, `.a[?(@.type=="Ready")].status`, `.a['b.c']`.
+ */
 export function followPath(object: unknown, path: string): unknown {
   const steps = path.matchAll(
     /\.([A-Za-z0-9_-]+)|\[(\d+|\*)\]|\['((?:[^'\\]|\\.)+)'\]|\[\?\(@\.([\w.]+)\s*==\s*["']([^"']*)["']\)\]/g,

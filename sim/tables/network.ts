@@ -1,4 +1,5 @@
-// Tables of services, endpoints and ingresses. At most three endpoints are named; the rest is counted.
+// Table columns of services, endpoints and ingresses. At most three endpoints are listed, followed by the number of
+// further ones.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { ageColumn, labelText, nameColumn, orNone, selectorCell, text, wide } from './cells.ts';

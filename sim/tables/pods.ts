@@ -1,4 +1,5 @@
-// The pod table. STATUS is not the phase but the most specific reason of a container; Terminating wins over it.
+// Table columns of pods. STATUS is not the pod's phase but the most specific reason of a container. A pod that is being
+// deleted shows Terminating.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { age, ageColumn, nameColumn, orNone, text, wide } from './cells.ts';
@@ -10,7 +11,7 @@ interface PodSummary {
   readonly lastRestart: string;
 }
 
-/** What kubectl's pod table says of a pod (printPod). */
+/** Computes the cells of a pod as kubectl shows them (kube-apiserver's printPod). */
 export function summarize(pod: KubeObject): PodSummary {
   const status: JsonObject = pod['status'] ?? {};
   const spec: JsonObject = pod['spec'] ?? {};
@@ -112,7 +113,7 @@ function readinessGates(pod: KubeObject): string {
   return `${met.length}/${gates.length}`;
 }
 
-/** Columns of pods. */
+/** The columns of pods. */
 export const podColumns: readonly Column[] = [
   nameColumn,
   text('Ready', (pod) => summarize(pod).ready),

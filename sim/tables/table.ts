@@ -1,5 +1,5 @@
-// Turns objects into `meta.k8s.io/v1` Tables with the columns a kube-apiserver gives. Columns of priority 1 are
-// always sent, the client hides them unless asked for wide.
+// Turns objects into `meta.k8s.io/v1` Tables, with the columns of kube-apiserver. Columns of priority 1 are always
+// sent; kubectl shows them only with `-o wide`.
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { nameColumn } from './cells.ts';
@@ -13,7 +13,7 @@ function columnsOf(resource: Resource): readonly Column[] {
   return columnsFor(resource) ?? defaultColumns;
 }
 
-/** `columnDefinitions` of a resource. */
+/** The `columnDefinitions` of a resource's table. */
 export function tableHead(resource: Resource): readonly JsonObject[] {
   return columnsOf(resource).map(({ name, type = 'string', format = '', priority = 0, description = '' }) => ({
     name,
@@ -24,7 +24,10 @@ export function tableHead(resource: Resource): readonly JsonObject[] {
   }));
 }
 
-/** One row; the object in it is its metadata, the whole or nothing. */
+/**
+ * One row of a table. With `includeObject` 'Object' it contains the whole object, with 'None' no object, otherwise only
+ * its metadata.
+ */
 export function tableRow(resource: Resource, object: KubeObject, includeObject: string, now: Date): JsonObject {
   const cells = columnsOf(resource).map((column) => column.cell(object, now) ?? '');
   if (includeObject === 'None') return { cells };

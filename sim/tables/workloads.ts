@@ -1,5 +1,5 @@
-// Tables of apps, batch, autoscaling and policy. A Deployment's READY is ready/desired as text, a ReplicaSet's are
-// three numbers.
+// Table columns of apps, batch, autoscaling and policy. A Deployment shows READY as a text such as `2/3`, a ReplicaSet
+// shows three numbers.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import {
