@@ -81,9 +81,9 @@ export interface ReflectorTiming {
    * After a watch has lived this long or brought an event, the waits between attempts start again at `firstBackoffMs`.
    */
   readonly healthyMs: number;
-  /** How often the reflector asks whether a missing resource exists now. */
+  /** How often the reflector checks whether a missing resource exists now. */
   readonly missingPollMs: number;
-  /** How often it asks instead during the `closeLookMs` after `lookAgain()`. */
+  /** How often it checks instead, during the `closeLookMs` after `lookAgain()`. */
   readonly closePollMs: number;
   readonly closeLookMs: number;
   /** How many times in a row the hub must say that a resource does not exist before its objects are dropped. */
@@ -104,7 +104,7 @@ export interface ReflectorOptions {
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
   /**
-   * Replaces `timing.missingPollMs`; asked before each wait. For callers that learn of new resources in another way.
+   * Replaces `timing.missingPollMs`; called before each wait. For callers that learn of new resources in another way.
    */
   readonly missingPollMs?: () => number;
   /** Random number from 0 to 1 for jitter; default `Math.random`. */

@@ -1,6 +1,6 @@
-// Watches everything that the sources of a hub need, and writes their clusters into the store. When two sources have a
-// cluster of the same name, the earlier source keeps the name. So at start each source waits for the ones before it,
-// even if its own lists come first. A source that fails does not disturb the others.
+// Watches everything that the sources of a hub need, and writes their clusters into the cluster store. When two sources
+// have a cluster of the same name, the earlier source keeps the name. So at start each source waits for the ones before
+// it, even if its own lists come first. A source that fails does not disturb the others.
 import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
 import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
 import type { ReflectorTiming } from '../hub/reflector-types.ts';
@@ -23,8 +23,8 @@ export interface HubSourcesOptions extends SourceReports {
    */
   readonly store: ClusterSink;
   /**
-   * Called with an error thrown by a source or by a listener of the store, which is a bug. Only for the log, because
-   * the error may quote an object.
+   * Called with an error thrown by a source or by a listener of the cluster store, which is a bug. Only for the log,
+   * because the error may quote an object.
    */
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;

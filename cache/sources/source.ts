@@ -1,6 +1,6 @@
 // What all sources of clusters have in common. At every change a source builds the whole list of its specs anew and
-// gives it to the store. A spec whose inputs did not change must keep its CredentialSource instance. Otherwise the
-// cached results of exec plugins would be lost, and every reload would count as a change of the cluster.
+// gives it to the cluster store. A spec whose inputs did not change must keep its CredentialSource instance. Otherwise
+// the cached results of exec plugins would be lost, and every reload would count as a change of the cluster.
 import type { ClusterSpec } from '../model/records.ts';
 
 /** The part of the cluster store that a source may use. */
@@ -32,9 +32,9 @@ export interface SourceReports {
 export interface ClusterSourceHandle {
   /** The problems that exist now. */
   problems(): readonly SourceProblem[];
-  /** Reads everything again now. Resolves when the result is in the store. Never rejects. */
+  /** Reads everything again now. Resolves when the result is in the cluster store. Never rejects. */
   reload(): Promise<void>;
-  /** Ends watches, timers and exec plugins. The clusters stay in the store. */
+  /** Ends watches, timers and exec plugins. The clusters stay in the cluster store. */
   close(): void;
 }
 

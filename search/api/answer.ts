@@ -19,7 +19,7 @@ export interface WholeAnswer {
   readonly error?: GatewayError;
 }
 
-/** An answer whose rows are read from the store while they are sent. */
+/** An answer whose rows are read from the index store while they are sent. */
 export interface RowsAnswer {
   readonly kind: 'rows';
   readonly document: RowDocument;

@@ -36,7 +36,7 @@ export interface CatalogSources {
 
 /**
  * Returns a function that reads the catalog, and reads it again when it is older than `maxAgeMs`.
- * @throws GatewayError (rejects) when the store cannot be read
+ * @throws GatewayError (rejects) when the index store cannot be read
  */
 export function makeCatalogReader(
   { store, states, isChosen }: CatalogSources,
@@ -112,9 +112,12 @@ export interface TypeView {
   readonly type: TypeInfo;
   /** `group/version`; in the core group only the version. */
   readonly apiVersion: string;
-  /** Ids of incarnations whose rows are stored in another version and need this view's apiVersion when shown. */
+  /**
+   * The clusters that store the type in another version with the same schema, by incarnation id. Their rows are shown
+   * with the apiVersion of this view.
+   */
   readonly rewritten: ReadonlySet<string>;
-  /** Incarnations whose rows cannot be shown in this version, by id, with the reason. */
+  /** The clusters whose rows cannot be shown in this version, by incarnation id, each with the reason. */
   readonly leftOut: ReadonlyMap<string, string>;
 }
 
@@ -141,7 +144,7 @@ export function typeView(
       shown ??= { ...type, version };
     } else leftOut.set(incarnation.id, `keeps ${asked.resource} as ${apiVersionOf(type.group, type.version)}`);
   }
-  // No row can be shown in this version. The view exists nevertheless if a cluster serves the version.
+  // No stored row can be shown in this version. The result is still defined when a cluster serves the version.
   shown ??= known.map(({ type }) => type).find((type) => version !== undefined && type.versions.includes(version));
   if (shown === undefined) return undefined;
   const type = version === undefined ? shown : { ...shown, version };
@@ -149,7 +152,8 @@ export function typeView(
 }
 
 /**
- * Removes from the scope the rows that cannot be shown in the requested version, with a warning for each such cluster.
+ * Removes the rows that cannot be shown in the requested versions from those that the caller may see, and makes a
+ * warning for each cluster concerned.
  */
 export function scopeOfViews(
   scope: RowScope,

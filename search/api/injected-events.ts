@@ -62,7 +62,10 @@ async function* injected(
 
 const objectKey = (incarnation: string, uid: string): string => `${incarnation} ${uid}`;
 
-/** The Events about these rows as JSON texts, by incarnation and uid of the object. */
+/**
+ * Reads the Events about these rows from the index. Returns them as JSON texts, by the cluster's incarnation and the
+ * object's uid.
+ */
 async function eventsOf(
   rows: readonly RowRead[],
   plan: Plan,

@@ -1,6 +1,6 @@
 // What each step of chain.ts does for each kind of request. A kind without `rights` shows nothing that depends on the
 // caller's rights. (A forwarded request is authorized by its cluster.) A kind without `plan` or `fetch` needs nothing
-// from the store.
+// from the index store.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';

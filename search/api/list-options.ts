@@ -1,6 +1,6 @@
 // Reads the options of list and watch that concern resourceVersions, and validates them as kube-apiserver does
 // (apimachinery pkg/apis/internalversion/validation). Only the index's own resourceVersions are accepted. A
-// resourceVersion of a member says nothing about the index, so it gets 410.
+// resourceVersion of a member cluster says nothing about the index, so it gets 410.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';

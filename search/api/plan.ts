@@ -70,7 +70,7 @@ export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependenc
 }
 
 /**
- * The requested types as those clusters have them that the caller may reach.
+ * How the requested types can be shown, from the clusters that the caller may reach.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND
  */
 async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDependencies): Promise<readonly TypeView[]> {
@@ -92,7 +92,10 @@ async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDepende
   return viewsIn(reachable);
 }
 
-/** The scope with the requested types and all other types in the index, since an owner can be of any type. */
+/**
+ * The rows that the caller may see of the requested types and of all other types in the index, since an owner can be of
+ * any type.
+ */
 async function scopeOfOwners(
   { user, verb, types, clusters }: PlanQuestion,
   catalog: Catalog,

@@ -19,12 +19,12 @@ export interface Seen<Q = Question, S = unknown> extends Asked<Q> {
   readonly sight: S;
 }
 
-/** After `plan`: what the store will be asked. @param P depends on the kind, or an EarlyAnswer */
+/** After `plan`: what the index store will be asked. @param P depends on the kind, or an EarlyAnswer */
 export interface Planned<Q = Question, S = unknown, P = unknown> extends Seen<Q, S> {
   readonly plan: P;
 }
 
-/** After `fetch`: what the store returned. @param F depends on the kind, or an EarlyAnswer */
+/** After `fetch`: what the index store returned. @param F depends on the kind, or an EarlyAnswer */
 export interface Fetched<Q = Question, S = unknown, P = unknown, F = unknown> extends Planned<Q, S, P> {
   readonly found: F;
 }

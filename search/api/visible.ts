@@ -1,5 +1,5 @@
-// Functions about a scope: which rows one caller may see. A scope contains no cluster that the caller may not reach, so
-// it is safe to make answers, warnings and errors from it.
+// Functions about a RowScope, which says what one caller may see of each cluster and type. It contains no cluster that
+// the caller may not reach, so it is safe to make answers, warnings and errors from it.
 import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';
@@ -16,7 +16,7 @@ export interface Visible {
 /** The functions that tell what a user may see. */
 export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
 
-/** Whether a row is in the scope. The namespace of a cluster-scoped object is ''. */
+/** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */
 export function scopeAllows(
   { grants }: RowScope,
   row: { readonly incarnation: string; readonly type: TypeKey; readonly namespace: string; readonly name: string },
@@ -25,13 +25,16 @@ export function scopeAllows(
   return grant !== undefined && grantAllows(grant, row.namespace, row.name);
 }
 
-/** Whether the scope contains anything of a type in an incarnation. */
+/**
+ * Whether a caller with this scope may see any row of a type in one cluster. The cluster is given by its incarnation
+ * id.
+ */
 export function scopeConcerns({ grants }: RowScope, incarnation: string, type: TypeKey): boolean {
   const grant = grants.get(incarnation)?.get(type);
   return grant !== undefined && !isNothing(grant);
 }
 
-/** The scope without those types of incarnations for which `isLeftOut` returns true. */
+/** Returns the scope without the rows of those clusters and types for which `isLeftOut` returns true. */
 export function scopeWithout(
   { grants, digest }: RowScope,
   isLeftOut: (incarnation: string, type: TypeKey) => boolean,
@@ -51,7 +54,7 @@ export function scopeWithout(
   return { grants: kept, digest: `${digest} without ${leftOut.toSorted().join()}` };
 }
 
-/** Both scopes, reduced to the types and incarnations in which they differ. */
+/** Returns both scopes, reduced to those clusters and types for which they differ. */
 export function differingScopes(one: RowScope, other: RowScope): readonly [RowScope, RowScope] {
   const isSame = (incarnation: string, type: TypeKey): boolean => {
     const mine = one.grants.get(incarnation)?.get(type);

@@ -22,7 +22,7 @@ export interface ContinueState {
 
 /** The content of a decrypted token. */
 export interface OpenedState extends ContinueState {
-  /** The id of the store that the token was made for. */
+  /** The id of the index store that the token was made for. */
   readonly store: string;
 }
 
@@ -32,7 +32,7 @@ export interface ContinueUse {
   readonly query: string;
   readonly userName: string;
   readonly userUid: string;
-  /** The id of the store that answers. */
+  /** The id of the index store that answers. */
   readonly store: string;
 }
 
@@ -43,7 +43,7 @@ export interface ContinueUse {
 export type ContinueKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const prefix = 'p1.';
-/** The form of a token: `p1.<id of the store>.<encrypted content>`. */
+/** The form of a token: `p1.<id of the index store>.<encrypted content>`. */
 const tokenForm = /^p1\.([\da-f]{16})\.([\w-]+)$/;
 const saltBytes = 16;
 const nonceBytes = 12;

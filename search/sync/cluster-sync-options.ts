@@ -1,11 +1,11 @@
-// The options for following one cluster.
+// The options for copying the objects of one cluster into the index.
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import type { MemberAsks } from './read-as.ts';
 import type { SyncTiming } from './sync-types.ts';
 
-/** The part of the log that following uses. */
+/** The functions of the log that search/sync uses. */
 export interface SyncLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -17,7 +17,7 @@ export interface ClusterSyncOptions {
   /** Which types are to be indexed. Called at each discovery, since the answer can change. */
   readonly choice: () => ClusterChoice;
   readonly store: IndexStore;
-  /** The rows that the store has of this cluster. They describe the cluster until it can be reached. */
+  /** The rows that the index store has of this cluster. They describe the cluster until it can be reached. */
   readonly stored: readonly StoredType[];
   /** Nothing of this cluster is written before this promise has settled. */
   readonly after: Promise<unknown>;

@@ -5,7 +5,7 @@ import { typeKey, type ResourceType } from '../types.ts';
 import { keyText } from './follow/batch.ts';
 
 export interface FakeStore extends IndexStore {
-  /** The JSON of each row of a type, by `namespace/name`, over all incarnations. */
+  /** The JSON of each row of a type, by `namespace/name`. Rows of all clusters are included. */
   rows(type: ResourceType): Readonly<Record<string, string>>;
   readonly batches: WriteBatch[];
   readonly forgotten: string[];

@@ -3,8 +3,9 @@
 import type { IdentityMode } from '../../cache/model/records.ts';
 
 /**
- * `auto` reads as `portcullis:index` where that user may read the type, and else with the gateway's own credential.
- * `impersonate` only does the former, `self` only the latter.
+ * The values of `--index-identity`. `impersonate` reads as `portcullis:index`, `self` with the gateway's own
+ * credential. `auto` reads as `portcullis:index` where that user may read the type, and else with the gateway's own
+ * credential.
  */
 export type IndexIdentity = 'auto' | 'impersonate' | 'self';
 

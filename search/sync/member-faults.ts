@@ -1,6 +1,6 @@
-// Turns a member's refusal, or a failure to reach it, into the fault that users see and the error that decides about
-// the next attempt. A 403 or 404 is an ordinary answer and not thrown by the client. Text of an answer must not appear
-// in a message, since it may quote an object.
+// Turns a member cluster's refusal, or a failure to reach it, into the fault that users see and the error that decides
+// about the next attempt. A 403 or 404 is an ordinary answer and not thrown by the client. Text of an answer must not
+// appear in a message, since it may quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
@@ -13,7 +13,7 @@ import type { SyncFault } from './sync-types.ts';
 /** A fault after which the work is tried again later. */
 export class SyncSetback extends Error {
   readonly fault: SyncFault;
-  /** The member's `Retry-After`, in milliseconds; undefined when it sent none. */
+  /** The member cluster's `Retry-After`, in milliseconds; undefined when it sent none. */
   readonly retryAfterMs: number | undefined;
   constructor(
     reason: SyncFault['reason'],
@@ -26,7 +26,7 @@ export class SyncSetback extends Error {
   }
 }
 
-/** The member answered 410: it no longer has the requested page or events. */
+/** The member cluster answered 410: it no longer has the requested page or events. */
 export class Expired extends Error {}
 
 const statusBytes = 64 * 1024;

@@ -1,5 +1,5 @@
-// Follows one incarnation of a member until another one takes its place. It repeats discovery regularly, and follows
-// the types that are selected.
+// Keeps the rows of one cluster up to date until the cluster is removed, or wiped and set up anew (another
+// incarnation). It repeats discovery regularly, and copies the types that are selected.
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
@@ -17,33 +17,36 @@ type Refusal = ClusterState['refused'][number];
 export interface MemberLifeOptions extends ClusterSyncOptions {
   readonly ask: AskMember;
   readonly incarnation: Incarnation;
-  /** The refused resources of the previous incarnation, shown until discovery has been read. */
+  /**
+   * The selected resources that were not available before the cluster was set up anew, shown until discovery has been
+   * read.
+   */
   readonly refused: readonly Refusal[];
   readonly closing: AbortSignal;
   /** Repeats `work` until it succeeds. */
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
-  /** Called when all selected types are being followed. */
+  /** Called when all selected types are being listed or watched. */
   readonly onFollowed: () => void;
 }
 
-/** Follows one incarnation of a member. It ends when `follow` resolves. */
+/** Keeps the rows of one incarnation of a cluster up to date. It ends when `follow` resolves. */
 export class MemberLife {
   readonly #options: MemberLifeOptions;
   readonly #over = new AbortController();
   readonly #customTypes = makeCustomTypes();
   readonly #identify: () => Promise<Incarnation>;
   readonly #readers: ReaderLooks;
-  /** Aborted when another incarnation was found, or when the cluster is no longer followed. */
+  /** Aborted when the cluster was set up anew, or is not to be indexed any longer. */
   readonly signal: AbortSignal;
   readonly incarnation: Incarnation;
   readonly set: TypeSet;
-  /** True once discovery was read; from then on a type without a follower is not followed. */
+  /** True once discovery was read. From then on, only types with a follower are kept up to date. */
   isFollowed = false;
   /** The selected resources that are not available, with the reason. */
   refused: readonly Refusal[];
   /**
    * Why CRDs could not be read; undefined when they were read. Until then, types are stored in the version that the
-   * member prefers.
+   * member cluster prefers.
    */
   #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
   #types: MemberTypes['types'] = new Map();
@@ -64,7 +67,7 @@ export class MemberLife {
       onOtherReader: () => this.look(),
       onObject: (key, what, object) => this.#onObject(key, what, object),
       onState: () => {
-        // The member may have removed the type. Discovery will show whether it did.
+        // The member cluster may have removed the type. Discovery will show whether it did.
         if (this.set.states().some((state) => state.fault?.reason === 'Missing')) this.look();
         options.onState();
       },
@@ -78,7 +81,7 @@ export class MemberLife {
     this.#wake();
   }
 
-  /** Resolves when another incarnation was found, or when the cluster is no longer followed. */
+  /** Resolves when the cluster was set up anew, or is not to be indexed any longer. */
   async follow(): Promise<void> {
     const { ask, cluster } = this.#options;
     const { signal } = this;
@@ -110,7 +113,7 @@ export class MemberLife {
     onState();
   }
 
-  /** Reads all CRDs once. Later changes arrive through the follower of the CRD type. */
+  /** Reads all CRDs once. Later changes arrive through the watch of CRDs. */
   async #readCustomTypes(): Promise<void> {
     const { ask, cluster, timing } = this.#options;
     const before = this.#crdRefusal;
@@ -124,7 +127,9 @@ export class MemberLife {
     }
   }
 
-  /** Reads the types of the member. For a group whose server is down, the types that were known before are kept. */
+  /**
+   * Reads the types of the member cluster. For a group whose server is down, the types that were known before are kept.
+   */
   async #discover(): Promise<MemberTypes['types']> {
     const { ask, cluster, timing } = this.#options;
     const found = await discoverTypes(ask, cluster.name, this.#customTypes, timing, this.signal);
@@ -187,7 +192,7 @@ function makeReaderLooks(set: Pick<TypeSet, 'reconsiderReaders'>, pauseMs: numbe
     rightsChanged() {
       if (isDue) return;
       isDue = true;
-      // Changes often come many at a time, and the member's authorizer applies them a moment later.
+      // Changes often come many at a time, and the member cluster's authorizer applies them a moment later.
       void pause(pauseMs, signal).then(() => {
         isDue = false;
         if (!signal.aborted) look(true);

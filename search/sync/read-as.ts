@@ -1,12 +1,12 @@
-// Chooses with which identity a type of a member is read. It is `portcullis:index` first; if the member answers 403 to
-// that, it is the gateway's own credential. A right that is granted later is not noticed by itself: `comesBack` tries
-// again, and the follower then lists anew.
+// Chooses with which identity a type of a member cluster is read. It is `portcullis:index` first; if the member answers
+// 403 to that, it is the gateway's own credential. A right that is granted later is not noticed by itself: `comesBack`
+// tries again, and the follower then lists anew.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
 import { ownCredential } from './sync-types.ts';
 
-/** The ways to send requests to one member. */
+/** The ways to send requests to one member cluster. */
 export interface MemberAsks {
   readonly ask: AskMember;
   /** The identity that `ask` uses; `portcullis:index` when absent. */

@@ -1,12 +1,12 @@
-// Types that describe how the index follows member clusters: how far each type of each cluster is, and when it was last
-// confirmed. Types that are stored only to decide access are included; only a type with `isChosen` may appear in
-// answers.
+// Types that describe how far the copy of each cluster in the index is: for each type its state, and when it was last
+// known to be up to date. Types that are stored only to decide access are included; only a type with `isChosen` may
+// appear in answers.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
 import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
 
-/** Why a cluster or type cannot be followed now. The message contains no secret and says what to do. */
+/** Why a cluster or type cannot be kept up to date now. The message contains no secret and says what to do. */
 export interface SyncFault {
   readonly reason:
     | 'Forbidden'
@@ -21,7 +21,7 @@ export interface SyncFault {
   readonly message: string;
 }
 
-/** The state of following one type of one cluster. Frozen. */
+/** How far the copy of one type of one cluster is. Frozen. */
 export interface TypeState {
   readonly type: TypeInfo;
   /**
@@ -33,28 +33,31 @@ export interface TypeState {
   readonly phase: 'waiting' | 'listing' | 'watching' | 'failing' | 'stopped';
   /** True when a complete list was committed, perhaps by an earlier process. Otherwise rows may be missing. */
   readonly isWhole: boolean;
-  /** The number of rows in the store. */
+  /** The number of rows in the index store. */
   readonly objects: number;
-  /** During a list: how many items were read, and how many there are according to the member. */
+  /** During a list: how many items were read, and how many there are according to the member cluster. */
   readonly listed?: { readonly done: number; readonly of: number };
   /** Rows written per second, as an average over the last ten seconds. */
   readonly rate: number;
   /** Age in milliseconds of the oldest change that was read and not committed yet; 0 when there is none. */
   readonly lagMs: number;
-  /** When the member last confirmed the committed rows, in Unix milliseconds; undefined when it never did. */
+  /** When the committed rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
   /** The identity that the type is read with; absent while it is not read. */
   readonly readAs?: ReadAs;
 }
 
-/** The state of following one cluster. Frozen. */
+/** How far the copy of one cluster is. Frozen. */
 export interface ClusterState {
   /** The name of the cluster, as in request paths. */
   readonly cluster: string;
   /** The UID of the cluster record. */
   readonly uid: string;
-  /** The incarnation whose rows are in the store; undefined when the member was never reached. */
+  /**
+   * The incarnation of the cluster that the rows belong to (UIDs of its record and of its kube-system Namespace);
+   * undefined when the cluster was never reached.
+   */
   readonly incarnation: Incarnation | undefined;
   /** A fault that affects all types of the cluster. */
   readonly fault: SyncFault | undefined;
@@ -63,15 +66,13 @@ export interface ClusterState {
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/**
- * The state of following some types of one cluster. Types that are complete and followed without a fault are left out.
- */
+/** How far the copy of some types of one cluster is. Types that are complete and without a fault are left out. */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
-  /** Whether the cluster has any type at all, including types that were not asked about. */
+  /** Whether the cluster has any type at all in the index, including types that were not asked about. */
   readonly hasTypes: boolean;
 }
 
-/** Follows all clusters until it is closed. */
+/** Keeps the copies of all clusters in the index up to date, until it is closed. */
 export interface SyncHandle {
   /** The states of all indexed clusters, sorted by name. */
   state(): readonly ClusterState[];
@@ -80,11 +81,11 @@ export interface SyncHandle {
    * types.
    */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
-  /** When the member last confirmed the rows of a type, in Unix milliseconds; undefined when it never did. */
+  /** When the rows of a type were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /**
-   * Calls the listener when clusters, incarnations, types, phases or faults changed, but not for mere progress. Returns
-   * a function that removes the listener.
+   * Calls the listener when clusters, types, phases or faults changed, or a cluster was set up anew, but not for mere
+   * progress. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
   /** Stops reading and commits what was read. */
@@ -96,7 +97,7 @@ export interface MemberQuestion {
   /** Path and query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
   readonly accept?: string;
-  /** The ETag of a stored copy. The member answers 304 when the copy is still valid. */
+  /** The ETag of a stored copy. The member cluster answers 304 when the copy is still valid. */
   readonly ifNoneMatch?: string;
   readonly headTimeoutMs: number;
   /** Time limit until the last byte of the answer; absent for a watch. */
@@ -106,8 +107,8 @@ export interface MemberQuestion {
 }
 
 /**
- * Sends one request to a member. Rejects with a GatewayError, as `callMember` does. For a 403, `refusedTo` names the
- * identities that were refused.
+ * Sends one request to a member cluster. Rejects with a GatewayError, as `callMember` does. For a 403, `refusedTo`
+ * names the identities that were refused.
  */
 export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer & { readonly refusedTo?: string }>;
 
@@ -119,7 +120,7 @@ export interface TypeFilter {
   readonly labels?: string;
 }
 
-/** Durations and time limits of following. Fields that end in `Ms` are milliseconds. */
+/** Waits and time limits of listing and watching. Fields that end in `Ms` are milliseconds. */
 export interface SyncTiming {
   readonly listTimeoutMs: number;
   readonly headTimeoutMs: number;
@@ -128,8 +129,8 @@ export interface SyncTiming {
   /** A watch that is still open this long after its `timeoutSeconds` counts as dead and is closed. */
   readonly stallGraceMs: number;
   /**
-   * The waits before a cluster that cannot be identified, read or followed is tried again. A single type has its own
-   * waits, as in client-go's reflector.
+   * The waits before another attempt, when a cluster cannot be reached or its discovery cannot be read. A single type
+   * has its own waits, as in client-go's reflector.
    */
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
@@ -137,13 +138,13 @@ export interface SyncTiming {
   /** For how long answers 429 with `Retry-After` are waited for without reporting a fault. */
   readonly busyGraceMs: number;
   /**
-   * When a new watch has brought nothing for this long, the member is asked whether anything changed (`confirm` in
-   * follow-check.ts).
+   * When a new watch has brought nothing for this long, the member cluster is asked whether anything changed (`confirm`
+   * in follow-check.ts).
    */
   readonly quietMs: number;
   /**
-   * The member is asked again whenever nothing was confirmed for this long. API servers send about one bookmark a
-   * minute, but none without changes.
+   * The member cluster is asked again whenever it was unknown for this long whether the rows are up to date. API
+   * servers send about one bookmark a minute, but none without changes.
    */
   readonly unconfirmedMs: number;
   /**
@@ -156,9 +157,9 @@ export interface SyncTiming {
   readonly discoveryPauseMs: number;
   /** The longest time that a change waits for others, to be committed together. */
   readonly batchWaitMs: number;
-  /** The wait before a type is tried again after the store was full. */
+  /** The wait before a type is tried again after the index store was full. */
   readonly fullRetryMs: number;
-  /** How often a new position is committed when there are no changes to commit. */
+  /** How often a new resourceVersion is committed when there are no changes to commit. */
   readonly positionEveryMs: number;
 }
 
@@ -184,5 +185,5 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
 
 export const ownCredential = "the gateway's own credential";
 
-/** The identity that the member sees when a type is read. */
+/** The identity that the member cluster sees when a type is read. */
 export type ReadAs = 'portcullis:index' | typeof ownCredential;

@@ -1,6 +1,6 @@
-// Keeps the index of all selected clusters up to date: starts and stops one follower for each cluster, as cluster
-// records come and go. Right after a start, a cluster may be missing only because its source was not read yet. So rows
-// of unknown clusters are kept until all sources were read.
+// Keeps the index of all selected clusters up to date: starts to copy a cluster when its record appears, and stops when
+// it goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of unknown
+// clusters are kept until all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
@@ -46,8 +46,8 @@ interface Entry {
 }
 
 /**
- * Starts following all selected clusters.
- * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store cannot be read
+ * Starts to copy all selected clusters into the index.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index store cannot be read
  */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   return new FollowedClusters(options, await options.store.types());
@@ -56,7 +56,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
 class FollowedClusters implements SyncHandle {
   readonly #options: SyncOptions;
   readonly #timing: SyncTiming;
-  /** The followed clusters, by the UID of the cluster record. */
+  /** The clusters in the index, by the UID of the cluster record. */
   readonly #entries = new Map<string, Entry>();
   /**
    * By cluster name: when this promise has settled, rows of an ended cluster are deleted, and a new cluster of the same
@@ -202,7 +202,7 @@ class FollowedClusters implements SyncHandle {
   }
 }
 
-/** Whether an incarnation belongs to the cluster record with this UID: its id begins with the UID. */
+/** Whether an incarnation id belongs to the cluster record with this UID: it then begins with the UID. */
 function isOf(incarnation: string, uid: string): boolean {
   return incarnation.startsWith(`${uid}/`);
 }

@@ -1,3 +1,4 @@
+// Finds out whether a write request is a dry run (the parameter `dryRun=All`).
 import type { Call } from '../cluster.ts';
 import { invalidOption } from './status-error.ts';
 

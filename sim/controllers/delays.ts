@@ -1,3 +1,5 @@
+// The delays with which the simulated controllers work, so that tests can shorten them.
+
 /** How long things take in the simulated cluster, in milliseconds. */
 export interface ControllerDelays {
   /** From the scheduling of a pod until it runs. */

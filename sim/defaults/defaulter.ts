@@ -1,3 +1,4 @@
+// The type of the functions that fill in default values when an object is written.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 

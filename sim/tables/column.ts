@@ -1,3 +1,4 @@
+// The type of a table column, which the other files of this folder define for each kind.
 import type { KubeObject } from '../types.ts';
 
 /** One column of a table, with the function that makes its cells. */

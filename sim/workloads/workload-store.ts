@@ -1,3 +1,4 @@
+// The type of the access to simulated objects through which workloads are created and changed.
 import type { SimObjects } from '../api/objects.ts';
 
 /** The functions of `simulator.store` that workloads need. */

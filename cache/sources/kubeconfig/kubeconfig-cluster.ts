@@ -1,6 +1,6 @@
-// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, plan of its credential, and
-// identity. Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of that cluster
-// and does not affect the others.
+// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, how to authenticate, and identity.
+// Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of that cluster and does
+// not affect the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { clusterName, isSubdomain } from '../../model/cluster-names.ts';
@@ -28,7 +28,7 @@ const execExtension = 'client.authentication.k8s.io/exec';
 export interface ClusterDraft {
   /** Made of file, context name and occurrence, so it stays the same when the file is read again. */
   readonly key: string;
-  /** Digest of the kubeconfig entries and file contents that the draft was made of. */
+  /** Digest of the kubeconfig entries and file contents that this draft of a cluster was made of. */
   readonly inputs: string;
   readonly spec: Omit<ClusterSpec, 'credential'>;
   readonly plan: CredentialPlan;
@@ -50,7 +50,7 @@ export function referencedFiles(file: string, kubeconfig: Kubeconfig): readonly 
 }
 
 /**
- * Makes a draft of every context, in the order of the file. A context with a fault gets the problem
+ * Makes a draft of a cluster for every context, in the order of the file. A context with a fault gets the problem
  * InvalidConfiguration.
  * @param read returns the text of one of {@link referencedFiles}, or throws GatewayError CLUSTER_UNUSABLE
  * @param before the present drafts by key; a draft whose inputs are unchanged is returned as the same instance

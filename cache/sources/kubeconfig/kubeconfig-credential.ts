@@ -1,6 +1,6 @@
-// Makes a credential source from a plan: a fixed credential, or an exec plugin that runs when a credential is needed.
-// Plugins inherit the gateway's environment. So a plan with a plugin may only come from a file of the operator, or from
-// a command line that `--allow-exec` permits.
+// Makes a credential source from a CredentialPlan, which says how to authenticate: a fixed credential, or an exec
+// plugin that runs when a credential is needed. Plugins inherit the gateway's environment. So a plan with a plugin may
+// only come from a file of the operator, or from a command line that `--allow-exec` permits.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import type { CredentialSource, TlsTrust } from '../../model/records.ts';

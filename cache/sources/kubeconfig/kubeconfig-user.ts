@@ -23,7 +23,7 @@ export interface CredentialPlan {
  */
 export type ReadText = (file: string) => string;
 
-/** The plan without any credential, for a context that names no user. kubectl permits such contexts. */
+/** The plan to send no credential, for a context that names no user. kubectl permits such contexts. */
 export const anonymousPlan: CredentialPlan = Object.freeze({
   kind: 'none',
   authorization: undefined,

@@ -48,14 +48,14 @@ interface Loaded {
   readonly drafts: ReadonlyMap<string, ClusterDraft>;
   readonly specs: ReadonlyMap<string, ClusterSpec>;
   /**
-   * By digest of the plan. Contexts with the same user share one credential source, so that a plugin runs once for all
-   * of them.
+   * The credential sources by digest of their CredentialPlan. Contexts with the same user share one, so that an exec
+   * plugin runs once for all of them.
    */
   readonly credentials: ReadonlyMap<string, CredentialSource>;
 }
 
 /**
- * Reads the files, puts their clusters into the store, and keeps both up to date until `close()`.
+ * Reads the files, puts their clusters into the cluster store, and keeps both up to date until `close()`.
  * @throws ConfigurationError when a named file cannot be read or parsed at start, with the faults of all files
  */
 export async function startKubeconfigSource(options: KubeconfigSourceOptions): Promise<ClusterSourceHandle> {
@@ -106,8 +106,8 @@ class KubeconfigSource implements ClusterSourceHandle {
     try {
       await this.#queueLoad();
     } catch (error) {
-      // Only a bug leads here, since faults in files do not reject. The store is unchanged. The bug is reported as a
-      // problem, and the watch goes on.
+      // Only a bug leads here, since faults in files do not reject. The cluster store is unchanged. The bug is reported
+      // as a problem, and the watch goes on.
       const message = error instanceof Error ? error.message : 'unknown';
       this.#problems.set([problemOf(this.#paths[0] ?? '', `reload failed: ${message}`, true)]);
     }
@@ -179,7 +179,10 @@ function parseAll(
   return { files: parsed, faults };
 }
 
-/** Makes a draft of every context. A context that has a problem now keeps its last draft without a problem, if any. */
+/**
+ * Makes a draft of a cluster for every context. A context that has a problem now keeps its last draft without a
+ * problem, if any.
+ */
 function draftAll(
   files: Loaded['files'],
   contents: ReadonlyMap<string, FileReading>,
@@ -201,8 +204,8 @@ function draftAll(
 }
 
 /**
- * Adds credential sources to the drafts. An equal plan keeps the credential source of the last load, and an equal spec
- * its instance.
+ * Adds credential sources to the drafts of clusters. When nothing changed since the last load, credential source and
+ * spec stay the same instances.
  */
 function assemble(
   drafts: ReadonlyMap<string, ClusterDraft>,

@@ -9,7 +9,7 @@ import { isServerName } from '../address.ts';
 import { unusable } from '../unusable.ts';
 
 /**
- * The plan for a bearer token. A line end after the token is removed.
+ * Plans to authenticate with a bearer token. A line end after the token is removed.
  * @throws GatewayError CLUSTER_UNUSABLE when the token is missing, empty, or contains characters that an HTTP header
  * cannot contain
  */
@@ -19,7 +19,7 @@ export function tokenPlan(what: string, token: string | undefined): CredentialPl
 }
 
 /**
- * The plan for a client certificate, from PEM texts.
+ * Plans to authenticate with a client certificate, given as PEM texts.
  * @throws GatewayError CLUSTER_UNUSABLE when certificate or key is missing, or the key does not belong to the
  * certificate
  */
@@ -40,7 +40,7 @@ export function certificatePlan(
   };
 }
 
-/** The plan for HTTP basic authentication. */
+/** Plans to authenticate with user name and password (HTTP basic). */
 export function passwordPlan(username: string, password: string): CredentialPlan {
   return { ...anonymousPlan, kind: 'basic', authorization: basicAuthorization(username, password) };
 }
@@ -56,7 +56,7 @@ export interface SingleFields {
 }
 
 /**
- * The plan for the only credential of an object.
+ * Plans to authenticate with the only credential of an object.
  * @param names the names of the fields, for messages
  * @throws GatewayError CLUSTER_UNUSABLE when the object has no credential, or more than one
  */

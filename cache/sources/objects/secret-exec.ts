@@ -18,7 +18,7 @@ const schema = z.object({
 });
 
 /**
- * The plan that runs the plugin.
+ * Plans to authenticate with the exec plugin that the Secret describes.
  * @param allowed what the operator permits; anything else is refused
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message contains no value of the Secret
  */

@@ -8,21 +8,21 @@ import { readWhole } from '../../../routing/members/member-call.ts';
 import type { AskMember } from '../../sync/sync-types.ts';
 import type { Incarnation } from '../../types.ts';
 
-/** An OpenAPI document as a member sent it. */
+/** An OpenAPI document as a member cluster sent it. */
 export interface MemberDocument {
-  /** SHA-256 of the text. Documents of several members with equal texts have equal digests. */
+  /** SHA-256 of the text. Documents of several member clusters with equal texts have equal digests. */
   readonly digest: string;
   readonly text: Buffer;
 }
 
 /**
- * Reads an OpenAPI document of a member. `none` means that the member does not have that path. `unknown` means that the
- * member cannot be reached, and the document was never read before.
+ * Reads an OpenAPI document of a member cluster. `none` means that the member does not have that path. `unknown` means
+ * that the member cannot be reached, and the document was never read before.
  */
 export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | 'none' | 'unknown'>;
 
 interface Known {
-  /** Undefined when the member does not have that path. */
+  /** Undefined when the member cluster does not have that path. */
   readonly digest: string | undefined;
   readonly etag: string | undefined;
   readonly askedAtMs: number;
@@ -30,8 +30,8 @@ interface Known {
 
 const askTimeoutMs = 5_000;
 /**
- * For how long, in milliseconds, a document is used without asking the member. After that, the ETag is sent along, so
- * that the answer is short when nothing changed.
+ * For how long, in milliseconds, a document is used without asking the member cluster. After that, the ETag is sent
+ * along, so that the answer is short when nothing changed.
  */
 const freshMs = 10_000;
 const documentBytes = 8 * 1024 * 1024;
@@ -40,7 +40,7 @@ const mostKnown = 20_000;
 const etagForm = /^(?:W\/)?"[\x21\x23-\x7e]{1,256}"$/;
 
 /**
- * @param askerOf returns the function that sends requests of the index to a member
+ * @param askerOf returns the function that sends requests of the index to a member cluster
  * @param nowMs a clock in milliseconds that never goes back
  */
 export function makeReadDocument(
@@ -80,7 +80,7 @@ export function makeReadDocument(
       known.set(key, { digest, etag, askedAtMs: nowMs() });
       return { digest, text };
     } catch {
-      // The member cannot be reached, or was removed from the configuration. The last known document is used.
+      // The member cluster cannot be reached, or was removed from the configuration. The last known document is used.
       return kept;
     }
   }

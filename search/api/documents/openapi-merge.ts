@@ -25,7 +25,7 @@ export interface OpenapiPart {
 const mostLevels = 200;
 /**
  * Maximum number of passes to follow references between schemas. Real documents need half as many. The limit keeps a
- * hostile member from delaying everyone.
+ * hostile member cluster from delaying everyone.
  */
 const mostRounds = 12;
 const schemaPrefix = '#/components/schemas/';
@@ -95,7 +95,7 @@ export function surveyOpenapi(document: Json, group: string, version: string): O
   return { resources: new Set(resources), fields: new Map(fields) };
 }
 
-/** The path below which a member serves a group and version, such as `/apis/apps/v1`. */
+/** The path below which a member cluster serves a group and version, such as `/apis/apps/v1`. */
 export function root(group: string, version: string): string {
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }

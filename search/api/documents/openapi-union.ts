@@ -1,6 +1,6 @@
-// Makes the OpenAPI document of a group and version from all clusters that have types in it. Documents of members are
-// read with the index's identity and cached for all callers. The answer contains only types that this caller may see,
-// taken only from clusters where the caller may see them.
+// Makes the OpenAPI document of a group and version from all clusters that have types in it. Documents of member
+// clusters are read with the index's identity and cached for all callers. The answer contains only types that this
+// caller may see, taken only from clusters where the caller may see them.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredType } from '../../stores/store.ts';
@@ -47,7 +47,7 @@ interface Surveyed extends MemberDocument {
   readonly survey: OpenapiSurvey;
 }
 
-/** @param versionOf returns the `gitVersion` of a member; '' when it is not known */
+/** @param versionOf returns the `gitVersion` of a member cluster; '' when it is not known */
 export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: Incarnation) => string): UnionOpenapi {
   const surveys = new LRUCache<string, OpenapiSurvey>({ max: mostSurveys });
   const answers = new LRUCache<string, Answer>({
@@ -139,7 +139,7 @@ function isCustom({ type }: Pick<StoredType, 'type'>): boolean {
   return type.printerColumns !== undefined;
 }
 
-/** The clusters to ask next, until each type is described by as many clusters as are compared. */
+/** The clusters whose documents must be read next, until enough clusters describe each type. */
 function nextToAsk(
   wishes: readonly Wish[],
   documents: ReadonlyMap<string, Surveyed | undefined>,

@@ -29,8 +29,8 @@ export interface ListedPage {
 type PageState = Planned<ObjectsQuestion | CollectionQuestion | PostedQuestion, unknown, PagePlan>;
 
 /**
- * For how long a continue token is valid: 15 minutes, as kube-apiserver's, which end with etcd's compaction. It ends
- * earlier if the change log no longer reaches back to it.
+ * How long a continue token is valid, in milliseconds. In kube-apiserver it is 5 to 15 minutes, until etcd compacts. A
+ * token ends earlier when the change log no longer reaches back to its resourceVersion.
  */
 const tokenLifeMs = 15 * 60_000;
 
@@ -51,7 +51,7 @@ export async function fetchList(
 /**
  * Reads the requested page.
  * @returns a 410 Status with a new token when the continue token has expired
- * @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, MEMBER_TIMEOUT, or an error of the store
+ * @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, MEMBER_TIMEOUT, or an error of the index store
  */
 export async function fetchPage(state: PageState, dependencies: AnswerDependencies): Promise<ListedPage | EarlyAnswer> {
   const { store } = dependencies;

@@ -22,7 +22,7 @@ import type { Seen } from '../state.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { CollectionSight } from './rights-to-types.ts';
 
-/** The plan of a request about rows, with the query for the store. */
+/** The plan of a request about rows, with the query for the index store. */
 export interface RowsPlan extends Plan {
   readonly query: ListQuery;
 }
@@ -85,7 +85,9 @@ async function planIndexed(
   return { ...plan, warnings: [...unknown, ...plan.warnings] };
 }
 
-/** The plan of a collection. `shown` are those of its types of which the caller may see at least one object. */
+/**
+ * The plan of a collection. `shown` are those types of the collection of which the caller may see at least one object.
+ */
 export interface CollectionPlan extends PagePlan {
   readonly shown: readonly TypeInfo[];
 }

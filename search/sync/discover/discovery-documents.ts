@@ -19,9 +19,9 @@ export interface ServedResource {
   readonly categories: readonly string[];
 }
 
-/** The result of reading a member's discovery. */
+/** The result of reading a member cluster's discovery. */
 export interface Served {
-  /** In the member's order of groups. Within a group, resources of the preferred version come first. */
+  /** In the member cluster's order of groups. Within a group, resources of the preferred version come first. */
   readonly resources: readonly ServedResource[];
   /** Groups whose server is down, so that their resources cannot be known now. */
   readonly unknownGroups: ReadonlySet<string>;

@@ -1,6 +1,6 @@
-// Decides from a member's discovery which types can be indexed, and in which version. Rows are stored in one version:
-// the CRD's storage version, or else the version that the member prefers. Names from discovery become parts of request
-// paths, so a name that is not valid in Kubernetes is skipped.
+// Decides from a member cluster's discovery which types can be indexed, and in which version. Rows are stored in one
+// version: the CRD's storage version, or else the version that the member prefers. Names from discovery become parts of
+// request paths, so a name that is not valid in Kubernetes is skipped.
 import { refusalOf } from '../member-faults.ts';
 import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
@@ -21,7 +21,10 @@ const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** Limit against faulty or hostile discovery. No real cluster has so many types. */
 const maxTypes = 10_000;
 
-/** Reads the member's discovery and returns its types. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+/**
+ * Reads the member cluster's discovery and returns its types.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
+ */
 export async function discoverTypes(
   ask: AskMember,
   cluster: string,
@@ -33,7 +36,7 @@ export async function discoverTypes(
   return { types: followedTypes(served, customTypes), unknownGroups: served.unknownGroups };
 }
 
-/** The types that support list and watch, in the member's order. */
+/** The types that support list and watch, in the member cluster's order. */
 export function followedTypes(
   { resources }: Pick<Served, 'resources'>,
   customTypes: Pick<CustomTypes, 'get'>,
@@ -81,7 +84,8 @@ function isUsable({ group, version, resource, kind }: ServedResource): boolean {
  * served
  */
 export function negotiateVersions(type: TypeInfo, requested: readonly string[]): TypeInfo | string {
-  // Built-in types are stored in the version that the member prefers; `versions` only applies to custom resources.
+  // Built-in types are stored in the version that the member cluster prefers; `versions` only applies to custom
+  // resources.
   if (type.printerColumns === undefined || requested.length === 0 || requested.includes('*')) return type;
   const versions = type.versions.filter((version) => requested.includes(version));
   if (versions.length === 0) {
@@ -92,7 +96,7 @@ export function negotiateVersions(type: TypeInfo, requested: readonly string[]):
 }
 
 /**
- * Reads all CRDs of a member into `customTypes`. A member without CRDs (404) is not an error.
+ * Reads all CRDs of a member cluster into `customTypes`. A member without CRDs (404) is not an error.
  * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
  */
 export async function readCustomTypes(

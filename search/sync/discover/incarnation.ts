@@ -1,18 +1,23 @@
-// Finds out which incarnation of a member is behind an address. An incarnation is identified by the UID of the cluster
-// record and the UID of the kube-system Namespace. An answer to an earlier request may be outdated, so a caller only
-// gets the answer to a request that was sent after the call.
+// Finds out whether a cluster is still the same, or was wiped and set up anew behind its address, which makes it
+// another incarnation. An incarnation is identified by the UID of the cluster record and the UID of the kube-system
+// Namespace. An answer to an earlier request may be outdated, so a caller only gets the answer to a request that was
+// sent after the call.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { Incarnation } from '../../types.ts';
 import { refusalOf } from '../member-faults.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 
-/** A different incarnation of the member is behind the address now, so stored rows must not be continued. */
+/** The cluster was wiped and set up anew, so its stored rows must not be continued. */
 export class OtherIncarnation extends Error {}
 
 const namespaceBytes = 1024 * 1024;
 
-/** Reads the present incarnation of the member. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+/**
+ * Reads the UID of the member cluster's kube-system Namespace, which makes up its incarnation together with the
+ * record's UID.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
+ */
 export async function readIncarnation(
   ask: AskMember,
   record: { readonly uid: string; readonly name: string },

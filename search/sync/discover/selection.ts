@@ -30,7 +30,7 @@ export interface ClusterChoice {
 /** Returns the selected resources of a cluster; undefined when the cluster is not indexed. */
 export type Selection = (cluster: ClusterSpec) => ClusterChoice | undefined;
 
-/** A type of a member that is to be stored. `isChosen` is false when it is only stored to decide access. */
+/** A type of a member cluster that is to be stored. `isChosen` is false when it is only stored to decide access. */
 export interface ChosenType {
   readonly type: TypeInfo;
   readonly isChosen: boolean;
@@ -196,7 +196,8 @@ function holds({ key, operator, values }: LabelRequirement, labels: Readonly<Rec
 }
 
 /**
- * Returns which of a member's types are to be stored, and which selected resources are not available, with the reason.
+ * Returns which of a member cluster's types are to be stored, and which selected resources are not available, with the
+ * reason.
  */
 export function chooseTypes(
   types: ReadonlyMap<TypeKey, TypeInfo>,

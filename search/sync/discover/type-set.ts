@@ -1,6 +1,6 @@
-// Runs one follower for each selected type of an incarnation, and starts and ends followers when the selection or the
-// member's types change. A type that is missing in discovery may only be unavailable for a while. Its rows are deleted
-// only when the member answers 404 to a list of it.
+// Runs one follower (list and watch) for each selected type of a cluster, and starts and ends followers when the
+// selection or the cluster's types change. A type that is missing in discovery may only be unavailable for a while. Its
+// rows are deleted only when the cluster answers 404 to a list of it.
 import type { IndexStore, StoredType } from '../../stores/store.ts';
 import { indexedPaths } from '../../stores/indexed-paths.ts';
 import { typeKey, type Incarnation, type TypeInfo, type TypeKey } from '../../types.ts';
@@ -31,7 +31,7 @@ const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
-  /** The ways to send requests to the member. Each type chooses between them separately. */
+  /** The ways to send requests to the member cluster. Each type chooses between them separately. */
   readonly asks: MemberAsks;
   readonly store: IndexStore;
   readonly timing: SyncTiming;
@@ -39,12 +39,12 @@ export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState'
    * Called with each object of a type that decides access (RBAC objects, namespaces, CRDs) that is listed or changes.
    */
   readonly onObject: (key: TypeKey, type: 'there' | 'gone', object: Buffer) => void;
-  /** Called when a type is now read with another identity. The next `follow` lists that type again. */
+  /** Called when a type is now read with another identity. The next call of `follow` lists that type again. */
   readonly onOtherReader: () => void;
   readonly signal: AbortSignal;
 }
 
-/** The followers of one incarnation, by type. */
+/** The followers of one cluster: one list and watch for each type. */
 export interface TypeSet {
   /**
    * Starts a follower for each chosen type that has none, ends all others, and deletes their rows.
@@ -207,7 +207,7 @@ class FollowedTypes implements TypeSet {
     }
   }
 
-  /** Whether the member answers 404 to a list of the type. */
+  /** Whether the member cluster answers 404 to a list of the type. */
   async #isGone(type: TypeInfo): Promise<boolean> {
     const { ask, incarnation, timing, signal } = this.#options;
     try {

@@ -49,8 +49,8 @@ interface Found {
 }
 
 /**
- * The position after the opening brace of an object, where members can be inserted. `isFilled` says whether other
- * members follow there, so that a comma is needed.
+ * The position after the opening brace of an object, where JSON members can be inserted. `isFilled` says whether other
+ * members come after it, so that a comma is needed.
  */
 interface Gap {
   readonly edit: Edit;
@@ -254,7 +254,9 @@ export class DocumentPass {
     }
   }
 
-  /** Adds a scalar value to `terms`, as text. Null, lists and objects are not added. */
+  /**
+   * Records a scalar value, as text, so that it can be searched under `path`. Null, lists and objects are not recorded.
+   */
   #addTerm(path: string, at: number): void {
     const bytes = this.#bytes;
     const c = bytes[at];

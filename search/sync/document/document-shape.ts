@@ -5,7 +5,7 @@ import { byte, textOf } from '../../../lib/json/json-scan.ts';
 
 /** What to do with the value of a tracked key. */
 export type Role =
-  /** Nothing itself; keys inside it are tracked, or it is a term. */
+  /** Keep the value. Keys inside it are tracked, or it is recorded to be searchable. */
   | 'pass'
   /** Remove the key and its value. */
   | 'cut'
@@ -35,7 +35,7 @@ export interface TrackedKey {
   readonly text: string;
   readonly bytes: Buffer;
   readonly role: Role;
-  /** For role `slot`, the field that the string is stored as. */
+  /** For the role `slot`: the field of the row that the string is copied to. */
   readonly slot: Slot | undefined;
   /** The key's number among the tracked keys of its object. */
   readonly index: number;
@@ -47,9 +47,9 @@ export interface Shape {
   /** The tracked keys, grouped by their length in bytes. */
   readonly keys: readonly (readonly TrackedKey[] | undefined)[];
   readonly size: number;
-  /** The shape of the elements when the value is a list. */
+  /** What to track in the elements when the value is a list; undefined when nothing. */
   readonly each: Shape | undefined;
-  /** The path under which a scalar at this position is stored as a term; undefined when it is none. */
+  /** When a scalar at this position must be searchable, the path under which it is recorded; otherwise undefined. */
   readonly term: string | undefined;
 }
 
@@ -69,8 +69,8 @@ export const ownAnnotations = {
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * Makes the shape for objects of one type.
- * @param paths the terms: keys separated by dots, with `[]` after a key for each element of a list
+ * Prepares which keys of the objects of one type are tracked.
+ * @param paths the paths that can be searched: keys separated by dots, with `[]` after a key for each element of a list
  * @param replaced annotations to remove, because the index writes its own values
  * @param redacts whether `data` and `stringData` are removed, as for Secrets
  */

@@ -13,8 +13,7 @@ export interface DocumentOptions {
   readonly cluster: string;
   readonly type: Pick<TypeInfo, 'group' | 'version' | 'kind' | 'namespaced'>;
   /**
-   * Paths whose values can be searched (terms): keys separated by dots, with `[]` after a key for each element of a
-   * list.
+   * The paths whose values can be searched: keys separated by dots, with `[]` after a key for each element of a list.
    */
   readonly paths: readonly string[];
   /**

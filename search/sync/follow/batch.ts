@@ -1,6 +1,6 @@
 // Collects the changes of one type, and commits them together with the resourceVersion (position) that they lead to. A
 // batch is committed when it has enough rows or bytes, or is old enough. Easy to get wrong: a position must never be
-// committed before a change that precedes it. While the store is slow, reading from the member waits.
+// committed before a change that precedes it. While the index store is slow, reading from the member cluster waits.
 import type { Backoff } from '../../../lib/backoff.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';
@@ -16,11 +16,11 @@ export interface Batcher {
   put(row: RowWrite, position?: SyncPosition): Promise<void> | undefined;
   remove(key: ObjectKey, position?: SyncPosition): Promise<void> | undefined;
   /**
-   * Says that all changes so far lead to this position. It is committed with the next changes, or alone after a longer
-   * time. With `soon` it is committed shortly even without changes.
+   * Says that all changes so far lead to this position (a resourceVersion and a time). It is committed with the next
+   * changes, or alone after a longer time. With `soon` it is committed shortly even without changes.
    */
   reach(position: SyncPosition, soon: boolean): void;
-  /** Resolves when everything that was added is committed. Rejects when the store is full. */
+  /** Resolves when everything that was added is committed. Rejects when the index store is full. */
   flush(): Promise<void>;
   /**
    * While held, batches are committed only by `flush`, or when `heldBytes` are exceeded. Used for lists of RBAC
@@ -28,7 +28,7 @@ export interface Batcher {
    */
   hold(isHeld: boolean): void;
   /**
-   * Set when the store is full. Then `put` and `remove` throw until `retry` is called, and changes since the last
+   * Set when the index store is full. Then `put` and `remove` throw until `retry` is called, and changes since the last
    * commit are lost.
    */
   readonly failure: Error | undefined;
@@ -46,7 +46,7 @@ export interface BatcherOptions {
   readonly waitMs: number;
   readonly positionEveryMs: number;
   readonly waits: Backoff;
-  /** Aborted when reading from the member has ended; then waits for room end. */
+  /** Aborted when reading from the member cluster has ended; then waits for room end. */
   readonly reading: AbortSignal;
   /** Aborted when a failed commit shall not be tried again. */
   readonly signal: AbortSignal;
@@ -57,8 +57,8 @@ export interface BatcherOptions {
    */
   readonly onFault: (error: unknown) => void;
   /**
-   * Called when the store is full: deletions were committed, but rows and position were not. The type must be listed
-   * again.
+   * Called when the index store is full: the deletions of the batch were committed, but its rows and its
+   * resourceVersion were not. The type must be listed again.
    */
   readonly onFull: () => void;
   readonly limits?: BatchLimits;
@@ -72,7 +72,7 @@ export interface BatchLimits {
 
 const defaultLimits: BatchLimits = { objects: 500, bytes: 2 * 1024 * 1024, heldBytes: 64 * 1024 * 1024 };
 
-/** Estimated size of a row's terms and labels, in bytes, which is added to the size of its object. */
+/** Estimated size of a row's labels and searchable values, in bytes, which is added to the size of its object. */
 const rowOverheadBytes = 512;
 
 interface Gathered {
@@ -234,7 +234,7 @@ class RowBatcher implements Batcher {
     await done;
   }
 
-  /** Tries to commit until it succeeds, the store is full, or `signal` is aborted. */
+  /** Tries to commit until it succeeds, the index store is full, or `signal` is aborted. */
   async #commit(batch: Gathered): Promise<void> {
     const { apply, signal, waits, onCommit, onFault } = this.#options;
     let isFailing = false;
@@ -266,8 +266,8 @@ class RowBatcher implements Batcher {
   }
 
   /**
-   * Commits only the deletions of the batch, which free space. The position is not committed, because the rows are not
-   * in the store.
+   * Commits only the deletions of the batch, which free space. Its resourceVersion is not committed, because its rows
+   * are not in the index store.
    */
   async #giveUp(batch: Gathered, error: Error): Promise<void> {
     const { apply, onFull } = this.#options;
@@ -275,7 +275,7 @@ class RowBatcher implements Batcher {
     try {
       if (batch.deletes.size > 0) await apply({ upserts: [], deletes: [...batch.deletes.values()] });
     } catch {
-      // The list that follows finds the same deletions again.
+      // The type is listed again anyway, and that list finds the same deletions.
     }
     onFull();
   }

@@ -1,5 +1,5 @@
-// Limits for one cluster: how many lists run at once, and how many bytes wait for the store. Batches are committed by
-// their own timers. So a reader that waits for room does not prevent the commits that make room.
+// Limits for one cluster: how many lists run at once, and how many bytes wait for the index store. Batches are
+// committed by their own timers. So a reader that waits for room does not prevent the commits that make room.
 
 /** Lets only a limited number of tasks run at the same time. */
 export interface Gate {

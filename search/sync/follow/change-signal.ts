@@ -1,5 +1,5 @@
-// Notices quickly that a member may serve other APIs: it watches the member's APIServices and stores nothing of them.
-// When RBAC forbids that watch, changes are noticed by the regular discovery instead.
+// Notices quickly that a member cluster may serve other APIs: it watches the member's APIServices and stores nothing of
+// them. When RBAC forbids that watch, changes are noticed by the regular discovery instead.
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import { pause } from './bounds.ts';

@@ -1,6 +1,6 @@
-// Checks before a watch is resumed that the member has not been set back. Easy to get wrong: an API server accepts a
-// watch from a resourceVersion that it has not reached. So the member must first prove that it is the same incarnation,
-// and that its version is at least the one to resume from.
+// Checks before a watch is resumed that the member cluster has not been set back. Easy to get wrong: an API server
+// accepts a watch from a resourceVersion that it has not reached. So the member must first prove that it is the same
+// incarnation, and that its version is at least the one to resume from.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { Following, Step } from './following.ts';
 import { currentVersion, hadThen } from './relist.ts';
@@ -22,10 +22,10 @@ export async function check(following: Following): Promise<Step> {
 }
 
 /**
- * Reads the member's present resourceVersion. When it equals the last version seen, nothing has changed, and the rows
- * are confirmed as up to date. Bookmarks alone do not suffice: an API server only sends one when its cache has moved
- * since the watch began (cacheWatcher), and the cache of a type without changes may move only every ten minutes. A
- * consistent list moves the cache at once (KEP-2340), so the next bookmark comes.
+ * Reads the member cluster's present resourceVersion. When it equals the last version seen, nothing has changed, and
+ * the rows are confirmed as up to date. Bookmarks alone do not suffice: an API server only sends one when its cache has
+ * moved since the watch began (cacheWatcher), and the cache of a type without changes may move only every ten minutes.
+ * A consistent list moves the cache at once (KEP-2340), so the next bookmark comes.
  */
 async function confirm(following: Following): Promise<string> {
   const { options, signal } = following;
@@ -36,7 +36,7 @@ async function confirm(following: Following): Promise<string> {
 }
 
 /**
- * While a watch is open and brings nothing, confirms regularly that the rows are up to date.
+ * While a watch is open and brings nothing, asks the cluster regularly whether the rows are still up to date.
  * @returns a function that ends this
  */
 export function confirmWhileQuiet(following: Following, hasNews: () => boolean): () => void {
@@ -45,7 +45,7 @@ export function confirmWhileQuiet(following: Following, hasNews: () => boolean):
   const ask = async (): Promise<void> => {
     if (isAsking) return;
     isAsking = true;
-    // A failure is ignored here: the watch reports it, too, and the time of the last confirmation shows it.
+    // A failure is ignored here: the watch reports it, too, and `confirmedAtMs` stays old.
     await confirm(following).catch(() => undefined);
     isAsking = false;
   };

@@ -1,4 +1,4 @@
-// Reads the complete list of a type into the store.
+// Reads the complete list of a type into the index store.
 import type { Following, Step } from './following.ts';
 import { relist, type Relisted } from './relist.ts';
 
@@ -24,8 +24,8 @@ export async function list(following: Following): Promise<Step> {
 }
 
 /**
- * Clears the stored position. During the list, rows are of different moments, so a process that starts now must list
- * again.
+ * Clears the stored resourceVersion. During a list, rows are of different moments, so a process that starts then must
+ * list again.
  */
 async function forgetPosition({ committed, batcher }: Following): Promise<void> {
   if (committed === undefined || committed.resourceVersion === '') return;

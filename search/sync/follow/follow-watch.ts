@@ -1,4 +1,4 @@
-// Watches a type and writes each event into the store, until the watch ends.
+// Watches a type and writes each event into the index store, until the watch ends.
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { ObjectKey } from '../../types.ts';
@@ -32,7 +32,8 @@ export async function watch(following: Following): Promise<Step> {
   });
   if (answer.status !== 200) {
     const refusal = await refusalOf(answer, options.incarnation.cluster, `watch of ${what}`);
-    // The member does not accept this resourceVersion, so repeating the watch would fail again. A list is needed.
+    // The member cluster does not accept this resourceVersion, so repeating the watch would fail again. A list is
+    // needed.
     if (answer.status === 400 || answer.status === 422 || answer.status === 504) following.resourceVersion = '';
     throw refusal;
   }

@@ -1,5 +1,5 @@
-// A follower with a fake member and a fake store, for tests. Waits are short, so the number of requests varies, and
-// tests must not count them.
+// A follower with a fake member cluster and a fake store, for tests. Waits are short, so the number of requests varies,
+// and tests must not count them.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../types.ts';
@@ -40,7 +40,7 @@ interface Site {
   readonly member: FakeMember;
   readonly store: FakeStore;
   start(more?: Partial<FollowOptions>): Promise<Follower>;
-  /** Resolves when the rows in the store equal the objects of the member. */
+  /** Resolves when the rows in the index store equal the objects of the member cluster. */
   agree(): Promise<void>;
 }
 

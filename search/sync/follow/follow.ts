@@ -1,5 +1,5 @@
-// Follows one type of one incarnation. It resumes the watch from the stored position or lists, then watches, until it
-// is closed.
+// Copies the objects of one type of one cluster into the index: resumes the watch from the stored resourceVersion, or
+// lists, and then watches until it is closed.
 import type { TypeInfo } from '../../types.ts';
 import { OtherIncarnation } from '../discover/incarnation.ts';
 import { Expired, setbackOf } from '../member-faults.ts';
@@ -10,15 +10,15 @@ import { list } from './follow-list.ts';
 import { watch } from './follow-watch.ts';
 import { Following, type FollowOptions, type Step } from './following.ts';
 
-/** Follows one type from its creation until `close`. */
+/** Copies one type of one cluster into the index, by list and watch, until `close` is called. */
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** The `confirmedAtMs` of `state()`. */
+  /** The same as `state().confirmedAtMs`. */
   confirmedAtMs(): number | undefined;
   /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
-  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the store. */
+  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     return 'list';
   }
   if (error instanceof OtherIncarnation) {
-    // The cluster's incarnation changed, so the owner of this follower is about to close it.
+    // The cluster was set up anew, so this follower is about to be closed.
     await pause(longestPauseMs, signal);
     return 'list';
   }

@@ -1,4 +1,5 @@
-// The state of following one type of one incarnation. Listing, checking, watching and recovering all use it.
+// The state of copying one type of one cluster into the index. The functions that list, check, watch and recover all
+// use it.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
 import type { IndexStore, StoredType, SyncPosition } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
@@ -10,18 +11,18 @@ import { pause, type ByteBudget, type Gate } from './bounds.ts';
 import { makeRate } from './rate.ts';
 import type { SeenObject } from './relist.ts';
 
-/** The type to follow, and everything that is needed for it. */
+/** What to copy into the index, and everything that is needed for it. */
 export interface FollowOptions {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
   readonly isChosen: boolean;
   readonly filter: TypeFilter;
   /**
-   * What the store has of this type; undefined when it has nothing. Its position is used only when its rows were stored
-   * in the present form (`keptAs`).
+   * What the index store has of this type; undefined when it has nothing. Its resourceVersion is used only when the
+   * rows were stored in the present form (`keptAs`).
    */
   readonly stored: StoredType | undefined;
-  /** True: start with a list, even when the store has a position to resume from. */
+  /** True: start with a list, even when the index store has a resourceVersion from which a watch could be resumed. */
   readonly listsAnew?: boolean;
   /**
    * True for types that decide access: a list is committed as a whole, so that access is never decided with half of it.
@@ -33,11 +34,11 @@ export interface FollowOptions {
   readonly lists: Gate;
   readonly budget: ByteBudget;
   /**
-   * Resolves when the member still is the same incarnation. Otherwise rejects with OtherIncarnation, and the follower
-   * waits until it is closed.
+   * Resolves when the cluster is still the same. Rejects with OtherIncarnation when it was wiped and set up anew; the
+   * follower then waits until it is closed.
    */
   readonly verify: () => Promise<void>;
-  /** Called with each object of a list and each change, in the bytes that the member sent. */
+  /** Called with each object of a list and each change, in the bytes that the member cluster sent. */
   readonly onObject?: ((type: 'there' | 'gone', object: Buffer) => void) | undefined;
   /** Called when phase or fault changed. */
   readonly onState: () => void;
@@ -48,22 +49,25 @@ export interface FollowOptions {
   readonly now: () => number;
 }
 
-/** Follows one type from its creation until `close`. */
+/** Copies one type of one cluster into the index, by list and watch, until `close` is called. */
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** The `confirmedAtMs` of `state()`. */
+  /** The same as `state().confirmedAtMs`. */
   confirmedAtMs(): number | undefined;
   /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
-  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the store. */
+  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** The next step of the loop. `check` resumes the watch if the member is the same incarnation and was not set back. */
+/**
+ * The next step of the loop. `check` resumes the watch if the cluster was neither set up anew nor restored from a
+ * backup.
+ */
 export type Step = 'list' | 'check' | 'watch';
 
-/** The state of following one type. `close` ends it. */
+/** The state of copying one type into the index. `close` ends it. */
 export class Following {
   readonly options: FollowOptions;
   /** The name of the type for messages, such as `deployments.apps`. */
@@ -73,9 +77,12 @@ export class Following {
   readonly busy: ReturnType<typeof makeBusyWaits>;
   /** The resourceVersion of the last event that was read; '' when a list is needed. */
   resourceVersion: string;
-  /** The existing object that changed last, with its resourceVersion. Used to check whether the member was set back. */
+  /**
+   * The existing object that changed last, with its resourceVersion. Used to check whether the member cluster was set
+   * back.
+   */
   seen: SeenObject | undefined;
-  /** True when the store has rows of this type, in whatever form. */
+  /** True when the index store has rows of this type, in whatever form. */
   hasRows: boolean;
   /** True when the rows are stored in another form than the present one. The next list writes them all again. */
   rewrites: boolean;
@@ -88,7 +95,7 @@ export class Following {
   watching: { cancel(): void } | undefined;
   /** True while an event was read but is not in the batch yet: `resourceVersion` may be ahead of the batch. */
   isTaking = false;
-  /** True after the store was full. The next list then only deletes rows and writes none. */
+  /** True after the index store was full. The next list then only deletes rows and writes none. */
   isFull = false;
   readonly #rate = makeRate();
   readonly #reading = new AbortController();
@@ -147,7 +154,7 @@ export class Following {
     });
   }
 
-  /** Aborted when reading from the member shall end. */
+  /** Aborted when reading from the member cluster shall end. */
   get signal(): AbortSignal {
     return this.#reading.signal;
   }
@@ -172,10 +179,7 @@ export class Following {
     if (isOther) this.options.onState();
   }
 
-  /**
-   * Records that the rows are up to date: the member has confirmed the present position.
-   * @param atMs Unix milliseconds
-   */
+  /** Records that the rows were up to date at this time. @param atMs Unix milliseconds */
   confirmed(atMs: number): void {
     this.batcher.reach({ resourceVersion: this.resourceVersion, confirmedAtMs: atMs }, false);
     if (this.batcher.oldestMs === undefined) this.#confirmedAtMs = atMs;
@@ -198,8 +202,8 @@ export class Following {
   }
 
   /**
-   * Stops reading from the member. When `ended` has resolved, commits what was read; waits at most `graceMs` for the
-   * store.
+   * Stops reading from the member cluster. When `ended` has resolved, commits what was read; waits at most `graceMs`
+   * for the index store.
    */
   async close(ended: Promise<void>, graceMs: number): Promise<void> {
     this.#reading.abort();

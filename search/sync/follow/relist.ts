@@ -1,6 +1,6 @@
 // Compares a complete list of a type with the stored rows: writes rows that differ, and deletes rows that are not in
-// the list. All pages show the same resourceVersion. When the member answers 410 to a later page, the whole list is
-// repeated, because half a list must not delete anything.
+// the list. All pages show the same resourceVersion. When the member cluster answers 410 to a later page, the whole
+// list is repeated, because half a list must not delete anything.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
@@ -24,13 +24,13 @@ export interface RelistOptions {
   readonly batcher: Batcher;
   readonly timing: Pick<SyncTiming, 'headTimeoutMs' | 'listTimeoutMs'>;
   readonly signal: AbortSignal;
-  /** False when the store certainly has no rows of this type, so that they need not be read. */
+  /** False when the index store certainly has no rows of this type, so that they need not be read. */
   readonly hasRows: boolean;
   /**
    * True when rows must be written even if their resourceVersion is unchanged, because they are stored in an old form.
    */
   readonly rewrites: boolean;
-  /** True when the store is full: rows are not written, but rows that are not in the list are deleted. */
+  /** True when the index store is full: rows are not written, but rows that are not in the list are deleted. */
   readonly onlyDeletes: boolean;
   readonly onProgress: (done: number, of: number) => void;
   /** Called with each object of the list, changed or not. */
@@ -38,11 +38,11 @@ export interface RelistOptions {
   readonly now: () => number;
 }
 
-/** The result of a complete list. Its rows were given to the batcher, and may not be committed yet. */
+/** The result of a complete list. Its rows were added to a batch, and may not be committed yet. */
 export interface Relisted {
   readonly resourceVersion: string;
   readonly objects: number;
-  /** When the list was requested, in Unix milliseconds. The list shows the member at that time or later. */
+  /** When the list was requested, in Unix milliseconds. The list shows the member cluster at that time or later. */
   readonly askedAtMs: number;
   /** The object of the list with the highest resourceVersion; undefined when the list is empty. */
   readonly newest: SeenObject | undefined;
@@ -108,7 +108,7 @@ async function listPage(
   const answer = await ask({
     path: typePath(type, filter, query),
     headTimeoutMs: timing.headTimeoutMs,
-    // A list without pages may be a hundred times as long, and is read only as fast as the store writes it.
+    // A list without pages may be a hundred times as long, and is read only as fast as the index store writes it.
     wholeTimeoutMs: timing.listTimeoutMs * (query['limit'] === undefined ? 10 : 1),
     signal,
   });
@@ -143,7 +143,7 @@ class Comparison {
     }
   }
 
-  /** Writes the row unless the store already has it in the same version. */
+  /** Writes the row unless the index store already has it in the same version. */
   async write(row: RowWrite, attempt: number): Promise<void> {
     const { batcher, rewrites, onlyDeletes } = this.#options;
     const { namespace, name, uid, resourceVersion } = row;
@@ -168,7 +168,7 @@ class Comparison {
 }
 
 /**
- * Reads the member's present resourceVersion with a list of one object.
+ * Reads the member cluster's present resourceVersion with a list of one object.
  * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
  */
 export async function currentVersion(
@@ -189,7 +189,7 @@ export async function currentVersion(
   }
 }
 
-/** An object with the resourceVersion in which the member showed it. */
+/** An object with the resourceVersion in which the member cluster showed it. */
 export interface SeenObject extends ObjectKey {
   readonly resourceVersion: string;
 }
@@ -200,10 +200,10 @@ export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenOb
 }
 
 /**
- * Checks whether the member still has the history that was followed: a list at exactly the version of a seen object
- * (resourceVersionMatch Exact, KEP-2523) must contain that object in that version. This detects a member that was
- * restored from a backup and has since passed the version that was seen here; its present version alone would not show
- * it.
+ * Checks whether the member cluster still has the history that was followed: a list at exactly the version of a seen
+ * object (resourceVersionMatch Exact, KEP-2523) must contain that object in that version. This detects a member that
+ * was restored from a backup and has since passed the version that was seen here; its present version alone would not
+ * show it.
  * @returns undefined when it cannot be told, since API servers drop old versions after about five minutes
  */
 export async function hadThen(

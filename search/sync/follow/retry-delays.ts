@@ -27,7 +27,7 @@ export const defaultRetryDelays: RetryDelays = Object.freeze({
   slowMs: 10_000,
 });
 
-/** The waits of one cluster. Call `reset` when the cluster could be followed. */
+/** The waits of one cluster between failed attempts. Call `reset` after an attempt succeeded. */
 export function makeRetryDelays({ firstMs, maxMs, fastTries, slowMs }: RetryDelays, random: () => number): Backoff {
   let tries = 0;
   return {

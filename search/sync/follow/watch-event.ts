@@ -1,5 +1,5 @@
-// Reads one line of a member's watch. The bytes of the object are cut out of the line and not parsed. Only bookmarks
-// and errors are parsed, because they are not stored.
+// Reads one line of a member cluster's watch. The bytes of the object are cut out of the line and not parsed. Only
+// bookmarks and errors are parsed, because they are not stored.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWatchLine, type StatusAnswer } from '../../../cache/hub/hub-events.ts';
 import { MemberCursor } from '../../../lib/json/json-cursor.ts';
