@@ -34,7 +34,7 @@ export interface Cluster {
   trackStream(end: () => void): () => void;
 }
 
-/** One authenticated and authorized request. */
+/** One authenticated and authorized request, with everything a handler needs to answer it. */
 export interface Call {
   readonly cluster: Cluster;
   readonly request: IncomingMessage;

@@ -14,11 +14,11 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
-  /** The body, parsed as JSON. */
+  /** The body, parsed as JSON. Throws when it is not JSON. */
   readonly json: any;
 }
 
-/** The request to send. */
+/** What a test sends: method, body, headers and token. */
 export interface Ask {
   readonly method?: string;
   readonly body?: unknown;
@@ -32,11 +32,11 @@ export interface Ask {
 export interface Bench {
   readonly sim: Simulator;
   ask(path: string, ask?: Ask): Promise<Answer>;
-  /** Opens a watch. */
+  /** Opens a watch at this path, as a request of its own. */
   watch(path: string, ask?: Ask): Promise<WatchStream>;
 }
 
-/** An open watch. */
+/** A watch that a test reads event by event. */
 export interface WatchStream {
   readonly headers: IncomingMessage['headers'];
   /** The next event; undefined when the watch has ended. */

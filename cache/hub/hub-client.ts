@@ -114,7 +114,8 @@ class HttpsHubClient implements HubClient {
     if (this.#closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
     const expire = (): void => {
-      // Pooled idle connections may lead to the same unreachable host, so the next request must open a new connection.
+      // The hub did not answer in time. Pooled idle connections may not reach it either, so the next request opens a
+      // new one.
       this.#transport?.closeIdle();
       limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
     };

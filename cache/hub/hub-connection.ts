@@ -48,7 +48,7 @@ export interface HubConnection {
 export interface HubConnectionOptions {
   /** Called with a message when changed files cannot be used, and with undefined when they can be used again. */
   readonly onProblem?: (problem: string | undefined) => void;
-  /** Settings for exec credential plugins. */
+  /** Settings for exec credential plugins: environment, clock, time limit. */
   readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
   /**

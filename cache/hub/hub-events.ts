@@ -31,7 +31,7 @@ export function readPage(body: Buffer): Page {
   const list = parse(body.toString('utf8'));
   const metadata = recordOf(list['metadata']);
   const resourceVersion = metadata?.['resourceVersion'];
-  // Go encodes an empty slice as null.
+  // An API server encodes an empty list as null, since Go does so with an empty slice.
   const items = list['items'] ?? [];
   if (typeof resourceVersion !== 'string' || resourceVersion === '' || !Array.isArray(items)) {
     throw new MalformedAnswer('a list without resourceVersion or items');

@@ -10,9 +10,9 @@ export interface HubCall {
   readonly path: string;
   /** Encoded as JSON. A PATCH also needs `contentType`. */
   readonly body?: unknown;
-  /** Default `application/json`. */
+  /** Content-Type of the body. Default `application/json`. */
   readonly contentType?: string;
-  /** Default `application/json`. */
+  /** The Accept header. Default `application/json`. */
   readonly accept?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -71,7 +71,7 @@ export interface HubObject {
   readonly [field: string]: unknown;
 }
 
-/** One collection that is listed and watched. */
+/** A collection of the hub that is listed and watched, such as the Secrets of one namespace with a label. */
 export interface WatchedResource {
   /** API group; '' is the core group. */
   readonly group: string;

@@ -16,7 +16,7 @@ export type ObjectChange =
 export interface ObjectSet {
   /** The present objects. The returned map never changes afterwards. */
   current(): HubObjects;
-  /** Replaces all objects with those of a complete list. */
+  /** Makes these the only objects of the set, after a complete list. */
   swap(items: readonly HubObject[]): readonly ObjectChange[];
   put(object: HubObject): readonly ObjectChange[];
   remove(object: HubObject): readonly ObjectChange[];
@@ -71,8 +71,8 @@ export function makeObjectSet(): ObjectSet {
     put(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // A lower resourceVersion is an old event that was sent again, also when it is about an earlier object of the
-      // same name.
+      // An event with a lower resourceVersion is old and was delivered again. It may even be about an earlier object of
+      // the same name, which was deleted since.
       const replayed = old !== undefined && isOlder(object.metadata.resourceVersion, old.metadata.resourceVersion);
       const changes = replayed ? [] : difference(key, old, object);
       if (changes.length > 0) own().set(key, object);
@@ -81,7 +81,8 @@ export function makeObjectSet(): ObjectSet {
     remove(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // A deletion with another UID is about an earlier object of the same name, and was sent again.
+      // The deletion of an earlier object of the same name was delivered again. The present object has another UID and
+      // stays.
       if (old === undefined || old.metadata.uid !== object.metadata.uid) return [];
       own().delete(key);
       return [{ type: 'DELETED', key, object: old }];

@@ -54,7 +54,7 @@ export interface Reflector {
   close(): void;
 }
 
-/** Fields ending in `Ms` are milliseconds. */
+/** Waits and time limits of a reflector. Fields ending in `Ms` are milliseconds. */
 export interface ReflectorTiming {
   /** Time limit for one page of a list. */
   readonly listTimeoutMs: number;
@@ -94,7 +94,8 @@ export interface ReflectorOptions {
   readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
   readonly resource: WatchedResource;
   /**
-   * Asks for PartialObjectMetadata instead of whole objects. Useful for kinds with large objects, such as definitions.
+   * Asks for PartialObjectMetadata instead of whole objects. Useful for kinds with large objects, such as
+   * CustomResourceDefinitions.
    */
   readonly metadataOnly?: boolean;
   /** Called after the objects changed, with all changes of one list or event. An error it throws goes to `onError`. */

@@ -30,7 +30,7 @@ import { linesOf } from '../../lib/watch-lines.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-types.ts';
 
-/** The page size that client-go's pager uses. */
+/** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
 
 /** Starts listing at once. Never throws; failures are reported in `state()`. Runs until `close()`. */
@@ -68,7 +68,7 @@ class HubReflector implements Reflector {
   #resourceVersion = '';
   /** When the hub last answered, in Unix milliseconds. */
   #lastConfirmedAtMs: number | undefined;
-  /** When the last list was complete, in milliseconds of `performance.now()`. The next field has the same clock. */
+  /** When the last list was complete, in milliseconds of `performance.now()`. */
   #listedAtMs = Number.NEGATIVE_INFINITY;
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;

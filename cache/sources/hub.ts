@@ -46,21 +46,24 @@ export interface HubSourcesHandle {
    * Resolves when every source has applied its clusters once. Never rejects. After an early `close` it stays pending.
    */
   readonly synced: Promise<void>;
-  /** The problems that exist now. */
+  /** The problems that the sources have now, such as a missing RBAC rule. Empty when all is well. */
   problems(): readonly SourceProblem[];
   followed(): readonly FollowedResource[];
   close(): void;
 }
 
-/** CustomResourceDefinitions. Only their metadata is read: the name of a definition says which kind the hub now has. */
+/**
+ * Which resource to watch in order to learn that the hub got a new kind: CustomResourceDefinitions. Only their metadata
+ * is read.
+ */
 const definitions: WatchedResource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
   resource: 'customresourcedefinitions',
 };
 /**
- * How often, in milliseconds, a missing kind is asked for while definitions are watched. It can be rare, because a new
- * definition triggers a request at once.
+ * How often, in milliseconds, the hub is asked again for a kind that it does not have, while CustomResourceDefinitions
+ * are watched. It can be rare, because a new CustomResourceDefinition triggers a request at once.
  */
 const announcedPollMs = 300_000;
 const defaultPollMs = 3_000;
@@ -178,7 +181,10 @@ class HubSources implements HubSourcesHandle {
     }
   }
 
-  /** Watches CustomResourceDefinitions. When the definition of a missing kind appears, its reflector asks at once. */
+  /**
+   * Watches CustomResourceDefinitions. When the one for a missing kind appears, the reflector of that kind lists at
+   * once.
+   */
   #followDefinitions(): void {
     if (this.#kinds !== undefined || this.#kindsRefused) return;
     const { client, timing, onError } = this.#options;

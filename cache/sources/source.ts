@@ -23,14 +23,14 @@ export interface SourceProblem {
 
 /** How a source reports problems while it runs, for logs, metrics and readyz. */
 export interface SourceReports {
-  /** Called once when a problem appears. */
+  /** Called once when a problem appears that was not there before. */
   readonly onProblem?: (problem: SourceProblem) => void;
-  /** Called once when the problem has gone. */
+  /** Called once when a reported problem has gone. */
   readonly onRecovered?: (problem: SourceProblem) => void;
 }
 
 export interface ClusterSourceHandle {
-  /** The problems that exist now. */
+  /** The problems that this source has now. Empty when all is well. */
   problems(): readonly SourceProblem[];
   /** Reads everything again now. Resolves when the result is in the cluster store. Never rejects. */
   reload(): Promise<void>;
@@ -40,7 +40,7 @@ export interface ClusterSourceHandle {
 
 /** Keeps the set of present problems, and reports a problem only when it appears or goes. */
 export interface ProblemBook {
-  /** Replaces the whole set of present problems. */
+  /** Replaces all present problems. Reports those that are new, and those that have gone. */
   set(problems: readonly SourceProblem[]): void;
   list(): readonly SourceProblem[];
 }

@@ -13,7 +13,7 @@ export class ClientGone extends Error {
   }
 }
 
-/** An answer that is being written. */
+/** An answer that is sent in parts. It waits while the client is slow. */
 export interface AnswerBody {
   /** Resolves when the client can take more bytes. @throws ClientGone (rejects) */
   write(chunk: Buffer): Promise<void>;
@@ -86,7 +86,7 @@ export function sendWhole(
   inbound.end();
 }
 
-/** How an answer of unknown length is treated. */
+/** What kind of answer it is, and what happens at its end. */
 export interface LongAnswer {
   readonly kind: 'short' | 'watch';
   /** Called when the answer has ended, for whatever reason. */

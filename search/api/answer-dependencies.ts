@@ -17,7 +17,7 @@ export interface AnswerDependencies {
   readonly store: IndexStore;
   readonly rights: IndexRights;
   readonly catalog: () => Promise<Catalog>;
-  /** The resources that the configuration selects for the index, by name. */
+  /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
   readonly states: () => readonly ClusterState[];
   readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];

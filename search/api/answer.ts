@@ -5,7 +5,7 @@ import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from './answer-body.ts';
 import type { RowDocument } from './row-stream.ts';
 
-/** An answer whose body is complete. */
+/** An answer whose whole body is in memory. */
 export interface WholeAnswer {
   readonly kind: 'whole';
   readonly body: Buffer;
@@ -55,7 +55,7 @@ export class EarlyAnswer {
   }
 }
 
-/** Makes an answer from a JSON value. */
+/** Makes a JSON answer of any value, with warnings for its headers. */
 export function jsonAnswer(value: unknown, warnings: readonly Warning[] = []): WholeAnswer {
   return { kind: 'whole', body: Buffer.from(`${JSON.stringify(value)}\n`), warnings };
 }

@@ -25,7 +25,7 @@ export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** What a catalog is made from. */
+/** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly store: Pick<IndexStore, 'types'>;
   /** Returns the present state of following each cluster. */
@@ -85,7 +85,7 @@ export function servedTypes(
   ];
 }
 
-/** Makes a catalog of these stored types. */
+/** Makes a catalog that contains exactly these types. */
 export function catalogOf(all: readonly StoredType[]): Catalog {
   const byType = Map.groupBy(all, ({ type }) => typeKey(type));
   const holders = new Map(

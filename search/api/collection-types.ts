@@ -18,9 +18,9 @@ const builtInGroups: ReadonlySet<string> = new Set(['', 'apps', 'batch', 'autosc
 
 export const collectionNames = ['any', 'workloads', 'kuberesources'] as const;
 
-/** The types of a collection. */
+/** The types of a Clusterpedia collection: named one by one, or by their group. */
 export interface CollectionTypes {
-  /** Types that are named one by one. */
+  /** Types that the collection or the request names one by one. */
   readonly named: readonly AskedType[];
   /** Groups that are named as a whole, each written as a type with the resource `*`. */
   readonly groups: readonly ResourceType[];

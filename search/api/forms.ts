@@ -19,7 +19,7 @@ import {
 } from '../../lib/json/raw-json.ts';
 import type { RowDocument } from './row-stream.ts';
 
-/** The fields of a list's `metadata`. */
+/** The fields of a list's `metadata`: resourceVersion, continue token, number of remaining items. */
 export interface ListMeta {
   readonly resourceVersion: string;
   readonly continueToken: string | undefined;
@@ -129,7 +129,7 @@ function includedObject(
   };
 }
 
-/** A metav1.Table of rows. */
+/** Makes a metav1.Table: column definitions, and a row for each object. */
 export function tableDocument(shape: Table, meta: ListMeta, show: ShowObject, include: IncludeObject): RowDocument {
   const object = includedObject(show, include);
   return {
@@ -142,7 +142,7 @@ export function tableDocument(shape: Table, meta: ListMeta, show: ShowObject, in
   };
 }
 
-/** A document with a single row. */
+/** The JSON of a list or Table with a single row. */
 export function oneDocument(document: RowDocument, row: RowRead): Buffer {
   return Buffer.concat([document.head, document.item(row), document.tail]);
 }

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 /** How many types one request may name. Rights are checked for each type in each cluster, so there must be a limit. */
 export const mostTypes = 256;
 
-/** A path that names objects of one type. */
+/** A path that names objects of one type: a collection, or one object by name. */
 export interface AskedObjects {
   readonly kind: 'objects';
   readonly cluster: string | undefined;

@@ -25,12 +25,12 @@ import {
 } from './steps/rights-to-types.ts';
 
 const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { readonly kind: K }>> } = {
-  // Objects of one type, by a Kubernetes path.
+  // Requests for objects of one type, by a Kubernetes path such as `/api/v1/pods`.
   list: kind({ waits: true, rights: rightsToPath, plan: planList, fetch: fetchList, form: formList }),
   get: kind({ waits: true, rights: rightsToPath, plan: planObject, fetch: fetchObject, form: formObject }),
   watch: kind({ waits: true, rights: rightsToPath, plan: planWatch, fetch: fetchWatchStart, form: formEvents }),
   forward: kind({ plan: planForward }),
-  // Lists with several types.
+  // Requests for one list with objects of several types.
   collection: kind({
     waits: true,
     rights: rightsToCollection,
@@ -39,11 +39,11 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     form: formCollection,
   }),
   query: kind({ waits: true, rights: rightsToNamed, plan: planPosted, fetch: fetchPage, form: formPosted }),
-  // Numbers and values instead of rows.
+  // Requests for numbers or values instead of objects: counts, facets, values of a field.
   counts: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchCount, form: formJson }),
   facets: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchFacets, form: formJson }),
   values: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchValues, form: formJson }),
-  // What the index contains, and how fresh it is.
+  // Requests for what the index contains and how fresh it is, for discovery, OpenAPI, version and health.
   freshness: kind({ rights: rightsToChosen, fetch: fetchFreshness, form: formJson }),
   collections: kind({ rights: rightsToIndexed, fetch: fetchCollectionNames, form: formCollectionNames }),
   document: kind({
@@ -91,7 +91,7 @@ function kind<Q, S, P, F>(parts: Kind<Q, S, P, F>): AnyKind<Q> {
   return parts;
 }
 
-/** The functions of the steps for a request. */
+/** Looks up the functions that answer a request of this kind. */
 export function kindOf({ kind }: Question): AnyKind<never> {
   return kinds[kind];
 }

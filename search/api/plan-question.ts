@@ -2,7 +2,7 @@
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 
-/** Who requests which types of which clusters. */
+/** Who requests which types of which clusters, and with which verb. */
 export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';
@@ -20,7 +20,7 @@ export interface PlanQuestion {
   readonly mayBeNone?: boolean;
 }
 
-/** A type as the request names it. */
+/** A type with the version in which the client requests it. */
 export interface AskedType extends ResourceType {
   /** The requested version; undefined for whatever version is stored. */
   readonly version: string | undefined;

@@ -9,10 +9,10 @@ import type { AskedDocument, AskedObjects } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';
 import type { Form } from './request.ts';
 
-/** The fields that all requests about rows have. */
+/** The fields that every request about indexed objects has. */
 interface AboutRows {
   readonly parameters: Parameters;
-  /** Conditions, order and page. */
+  /** The conditions, order and page that the client requests. */
   readonly asked: AskedQuery;
 }
 
@@ -46,7 +46,7 @@ export interface PostedQuestion extends AboutRows {
   readonly types: readonly AskedType[];
 }
 
-/** A request for the number of rows. */
+/** A request for the number of indexed objects that match. */
 export interface CountsQuestion extends AboutRows {
   readonly kind: 'counts';
   readonly types: readonly AskedType[];
@@ -68,7 +68,7 @@ export interface ValuesQuestion extends AboutRows {
 /** A request for the state of the index for each cluster. */
 export interface FreshnessQuestion {
   readonly kind: 'freshness';
-  /** Undefined for all types. */
+  /** The types to report on; undefined for all types. */
   readonly types: readonly TypeKey[] | undefined;
   readonly clusters: readonly string[] | undefined;
 }
@@ -82,7 +82,7 @@ export interface CollectionNamesQuestion {
 /** A request for the indexes as objects. There is a single one, `default`. */
 export interface IndexesQuestion {
   readonly kind: 'indexes';
-  /** Undefined for the list of all indexes. */
+  /** The name of the requested index; undefined for the list of all indexes. */
   readonly name: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Warning } from './answer-body.ts';
 import { asBuffer, piecesOf } from '../../lib/json/raw-json.ts';
 import type { IndexRequest } from './request.ts';
 
-/** A JSON document that contains a list of rows. */
+/** The JSON text of an answer around its rows: what precedes them, how each row is written, and what follows them. */
 export interface RowDocument {
   readonly head: Buffer;
   item(row: RowRead): Uint8Array;

@@ -5,7 +5,7 @@ import type { Answer } from './answer.ts';
 import type { Question } from './question.ts';
 import type { IndexRequest } from './request.ts';
 
-/** One step of chain.ts. */
+/** The type of a step of chain.ts: a function from the state before the step to the state after it. */
 export type Step<In, Out> = (state: In, dependencies: AnswerDependencies) => Out | Promise<Out>;
 
 /** After `read` and `settle`: the request as it was understood. @param Q its kind */

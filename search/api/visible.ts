@@ -13,7 +13,7 @@ export interface Visible {
   readonly warnings: readonly Warning[];
 }
 
-/** The functions that tell what a user may see. */
+/** The part of search/rights that answers use: computes what a user may see, and tells when that changes. */
 export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */

@@ -20,7 +20,7 @@ export interface ContinueState {
   readonly expiresAtMs: number;
 }
 
-/** The content of a decrypted token. */
+/** What a continue token contained, and which store had made it. */
 export interface OpenedState extends ContinueState {
   /** The id of the index store that the token was made for. */
   readonly store: string;
@@ -28,11 +28,11 @@ export interface OpenedState extends ContinueState {
 
 /** What a token is valid for. A token is refused when one of these differs. */
 export interface ContinueUse {
-  /** The {@link queryDigest} of the list. */
+  /** The digest of the list's query, from {@link queryDigest}. */
   readonly query: string;
   readonly userName: string;
   readonly userUid: string;
-  /** The id of the index store that answers. */
+  /** The id of the index store that answers this request. */
   readonly store: string;
 }
 

@@ -15,9 +15,9 @@ interface Node {
   readonly keys: KeyChild[];
   readonly indexes: Map<number, Node>;
   each: Node | undefined;
-  /** Numbers of the paths that end at this node. */
+  /** The paths that end at this node, as indexes into the caller's list of paths. */
   readonly ends: number[];
-  /** Numbers of the paths that end at this node or below it. */
+  /** The paths that end at this node or below it, as indexes into the caller's list of paths. */
   readonly ids: number[];
 }
 
@@ -27,7 +27,7 @@ interface KeyChild {
   readonly node: Node;
 }
 
-/** Paths prepared for {@link readPaths}. */
+/** Several paths as a tree, so that {@link readPaths} can find all their values in one pass. */
 export interface PathSet {
   readonly root: Node;
   readonly size: number;

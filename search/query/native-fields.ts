@@ -52,7 +52,7 @@ const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>>
   'jobs.batch': { 'status.successful': { missing: '0', paths: ['status.succeeded'] } },
 };
 
-/** The field conditions of a query. */
+/** The conditions of a query on fields. Each of `fields` must match, and of each list in `anyOf` at least one. */
 export type Conditions = Pick<ListQuery, 'fields' | 'anyOf'>;
 
 /**

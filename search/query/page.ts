@@ -8,7 +8,7 @@ import { flagValue, oneValue, type SearchLabels } from './selectors/search-label
 /** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
 export const maxLimit = 5000;
 
-/** The requested page. */
+/** Which page of a list the client requests. */
 export interface PageAsked {
   /** At most {@link maxLimit}; undefined for all rows. */
   readonly limit: number | undefined;

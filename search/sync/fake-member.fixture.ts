@@ -192,7 +192,7 @@ export function makeFakeMember(
     return { status: 200, headers: [], chunks: chunks(), cancel: () => made.end() };
   }
 
-  /** An aggregated discovery document. */
+  /** Makes the aggregated discovery document for `/api` or `/apis`. */
   function discovery(root: string): string {
     const groups = new Map<string, object[]>();
     for (const [path, kind] of Object.entries(kinds)) {

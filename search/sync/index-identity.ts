@@ -14,8 +14,8 @@ export function isIndexIdentity(text: string): text is IndexIdentity {
 }
 
 /**
- * The identity to use. A gateway with `--identity self` never impersonates, so its index reads with its own credential,
- * too.
+ * The identity with which the index reads clusters. A gateway with `--identity self` never impersonates, so its index
+ * reads with the gateway's own credential, too.
  */
 export function indexIdentityOf(identity: IdentityMode, chosen: IndexIdentity | undefined): IndexIdentity {
   return identity === 'self' ? 'self' : (chosen ?? 'auto');

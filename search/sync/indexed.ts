@@ -5,7 +5,7 @@ import { ownCredential } from './sync-types.ts';
 import { mendCommand } from './read-as.ts';
 import type { ClusterState, TypeState } from './sync-types.ts';
 
-/** The column and the condition of one cluster. */
+/** How the indexing of one cluster is shown to users: as a word in a table column, and as a condition. */
 export interface Indexed {
   /** `Synced`, `Syncing 40 %`, `Forbidden`, `Stale`, or `-` when no rows exist yet. */
   readonly summary: string;

@@ -58,7 +58,7 @@ export async function refusalOf(
   return new SyncSetback('Refused', words, { retryAfterMs });
 }
 
-/** Turns any error into a {@link SyncSetback}. */
+/** Turns any error into a {@link SyncSetback}, whose message can be shown to users. */
 export function setbackOf(error: unknown, cluster: string, what: string): SyncSetback {
   if (error instanceof SyncSetback) return error;
   if (error instanceof GatewayError) {

@@ -23,7 +23,7 @@ export interface MemberLifeOptions extends ClusterSyncOptions {
    */
   readonly refused: readonly Refusal[];
   readonly closing: AbortSignal;
-  /** Repeats `work` until it succeeds. */
+  /** Repeats `work` with growing waits until it succeeds. `what` names the work in messages. */
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
   /** Called when all selected types are being listed or watched. */
   readonly onFollowed: () => void;
@@ -75,7 +75,7 @@ export class MemberLife {
     this.#readers = makeReaderLooks(this.set, timing.discoveryPauseMs, this.signal);
   }
 
-  /** Asks for a new discovery soon. */
+  /** Makes discovery run again soon, instead of at its next regular time. */
   look(): void {
     this.#isWanted = true;
     this.#wake();

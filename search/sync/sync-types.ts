@@ -33,7 +33,7 @@ export interface TypeState {
   readonly phase: 'waiting' | 'listing' | 'watching' | 'failing' | 'stopped';
   /** True when a complete list was committed, perhaps by an earlier process. Otherwise rows may be missing. */
   readonly isWhole: boolean;
-  /** The number of rows in the index store. */
+  /** The number of rows that the index store has of this type. */
   readonly objects: number;
   /** During a list: how many items were read, and how many there are according to the member cluster. */
   readonly listed?: { readonly done: number; readonly of: number };
@@ -88,7 +88,7 @@ export interface SyncHandle {
    * progress. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
-  /** Stops reading and commits what was read. */
+  /** Stops reading from all clusters, and commits what was read so far. */
   close(): Promise<void>;
 }
 

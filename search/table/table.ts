@@ -25,7 +25,7 @@ import { podPrinters } from './printers/pods.ts';
 import { storagePrinters } from './printers/storage.ts';
 import { workloadPrinters } from './printers/workloads.ts';
 
-/** What a row is made from. */
+/** The object of which a row is made, with the name of its cluster. */
 export interface TableSource {
   readonly cluster: string;
   /** The JSON bytes of the object. */

@@ -12,7 +12,7 @@ import type { JsonObject } from '../types.ts';
 
 const gzipFromBytes = 128 * 1024;
 
-/** The headers that every answer has. */
+/** The headers that every answer of the simulated API server has. */
 export function commonHeaders(
   call: Pick<Call, 'auditId' | 'warnings'>,
   contentType: string,

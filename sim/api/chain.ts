@@ -95,7 +95,7 @@ function authorizeInfo(cluster: Cluster, info: RequestInfo, user: SimUser): void
   if (!decision.isAllowed) throw forbiddenBy(attributes, decision.reason);
 }
 
-/** Answers one request. */
+/** Handles one HTTP request from authentication to its answer. */
 export function handleRequest(parts: ChainParts, request: IncomingMessage, reply: ServerResponse): void {
   const { cluster, audit, faults, streams } = parts;
   const socket: Duplex =
@@ -144,7 +144,7 @@ export function handleRequest(parts: ChainParts, request: IncomingMessage, reply
   if (faults.intercept(asked, reply, socket, () => void proceed()) === 'continue') void proceed();
 }
 
-/** Answers one HTTP/1.1 upgrade request. */
+/** Handles one HTTP/1.1 upgrade request from authentication to its stream. */
 export function handleUpgrade(parts: ChainParts, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { cluster, audit, faults, streams } = parts;
   socket.on('error', () => {});

@@ -17,7 +17,7 @@ import { serveLogCall } from '../streams/streams-calls.ts';
 import { bindPod, createOne, updateOne } from './write.ts';
 import { watchMany } from './watch.ts';
 
-/** Answers an authorized request. */
+/** Calls the handler for an authorized request. @throws StatusError when no handler fits */
 export async function dispatch(call: Call, streams: StreamHooks): Promise<void> {
   const { info } = call;
   if (!info.isResourceRequest) return servePath(call);

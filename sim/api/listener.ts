@@ -14,7 +14,7 @@ import type { KeyPair } from '../access/tls.ts';
 
 const headerBytesLimit = 1024 * 1024;
 
-/** What a listener needs. */
+/** The address, certificates and handlers of a listener. */
 export interface ListenerOptions {
   readonly host: string;
   /** The port to listen on; 0 for any free port. */
@@ -34,7 +34,7 @@ export interface ListenerOptions {
   readonly onConnection?: (socket: Socket) => void;
 }
 
-/** A running listener. */
+/** A listener that is running, and can be stopped and started again. */
 export interface Listener {
   readonly port: number;
   /** Stops listening and destroys all connections. `start()` can listen on the same port again. */

@@ -2,7 +2,7 @@
 // (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the Namespace object itself, but
 // `namespaces/x/pods` is a list of pods.
 
-/** What a request is for. */
+/** What a request is for: verb, resource, namespace and name, or a non-resource path. */
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
   /** The path, percent-decoded. */

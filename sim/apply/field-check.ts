@@ -9,7 +9,7 @@ import type { JsonObject, KubeObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** The result of the check. */
+/** An object that was checked against its schema. */
 export interface CheckedBody {
   readonly object: KubeObject;
 }

@@ -53,7 +53,7 @@ export function isEqual(a: FieldSet, b: FieldSet): boolean {
   return isEmpty(difference(a, b)) && isEmpty(difference(b, a));
 }
 
-/** Parses `fieldsV1`. */
+/** Parses `fieldsV1` of a managedFields entry into a set. */
 export function decodeFields(fields: JsonObject): FieldSet {
   const set = emptySet();
   const entries = Object.entries(fields);
@@ -70,7 +70,7 @@ function decodeChild(fields: JsonObject): FieldSet {
   return set;
 }
 
-/** Returns the set as `fieldsV1`. */
+/** Returns the set in the form of `fieldsV1`, as in a managedFields entry. */
 export function encodeFields(set: FieldSet): JsonObject {
   const result: JsonObject = {};
   for (const [step, child] of [...set.children].sort(([a], [b]) => (a < b ? -1 : 1))) {

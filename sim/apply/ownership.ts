@@ -35,7 +35,7 @@ const stripped: FieldSet = decodeFields({
   },
 });
 
-/** A write, as far as ownership depends on it. */
+/** What must be known of a write request to compute who owns which field. */
 export interface Write {
   readonly schemas: Schemas;
   readonly schema: Schema | undefined;
@@ -100,7 +100,7 @@ export function recordUpdate(
   return managers;
 }
 
-/** The result of an apply. */
+/** The object after a server-side apply, and the managers with the fields they own. */
 export interface Applied {
   readonly object: KubeObject;
   readonly managers: Map<string, Manager>;

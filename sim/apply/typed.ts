@@ -7,7 +7,7 @@ import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 import { childOf, emptySet, keyStep, type FieldSet } from './field-set.ts';
 
-/** Schemas by name. */
+/** The OpenAPI schemas of all kinds, by name. */
 export type Schemas = Readonly<Record<string, Schema>>;
 
 type Shape = 'scalar' | 'map' | 'keyed' | 'set';
@@ -95,7 +95,7 @@ export function fieldsOf(schemas: Schemas, schema: Schema | undefined, value: un
   return set;
 }
 
-/** The fields in which two values differ. */
+/** The fields in which two values differ, by the kind of difference. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;

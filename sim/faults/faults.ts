@@ -13,9 +13,9 @@ export interface FaultMatch {
   readonly path?: string | RegExp;
   /** HTTP method in upper case. */
   readonly method?: string;
-  /** Kubernetes verb, such as `watch` or `list`. */
+  /** Kubernetes verb of the request, such as `watch` or `list`. */
   readonly verb?: string;
-  /** Name of the user that the request runs as. */
+  /** Name of the user that the request runs as, after impersonation. */
   readonly user?: string;
 }
 
@@ -60,7 +60,7 @@ export interface FaultedRequest {
   readonly user?: string;
 }
 
-/** A fault that was added. */
+/** A fault that was added to a server, to be counted and removed. */
 export interface FaultHandle {
   /** How many requests the fault was applied to. */
   readonly hits: number;
@@ -76,7 +76,7 @@ export interface ListenerSwitch {
   start(): Promise<void>;
 }
 
-/** The faults of one simulated server. */
+/** The faults of one simulated server, which tests add and remove while it runs. */
 export interface Faults {
   add(fault: Fault): Promise<FaultHandle>;
   clear(): Promise<void>;

@@ -11,7 +11,7 @@ export function messageOf(schemaName: string | undefined): string {
   return (schemaName ?? '').replace(/^io\.k8s\./, 'k8s.io.');
 }
 
-/** The JSON of an empty message. */
+/** The JSON of a protobuf message in which no field was set, as Go would write it. */
 export function skeleton(messages: KubernetesSpec['messages'], name: string, depth = 0): JsonObject {
   const result: JsonObject = {};
   for (const [, field, type, flags] of depth > depthLimit ? [] : (messages[name] ?? [])) {

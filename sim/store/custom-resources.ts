@@ -12,7 +12,7 @@ const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
 const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const objectMeta = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
-/** Starts to serve the resources of present and future definitions. */
+/** From now on, serves the resources of all CustomResourceDefinitions in the store. */
 export function followDefinitions(cluster: Cluster): void {
   const { store, timers } = cluster;
   store.subscribe(key, ({ type, object }) => {
@@ -118,7 +118,7 @@ function establish(cluster: Cluster, definition: KubeObject): void {
   });
 }
 
-/** Deletes the objects of a definition that is being deleted, and then removes its finalizer. */
+/** Deletes the objects of a CustomResourceDefinition that is being deleted, and then removes its finalizer. */
 function cleanUp(cluster: Cluster, definition: KubeObject): void {
   const current = cluster.store.get(key, '', definition.metadata.name);
   const own = cluster.registry.findPlural('apiextensions.k8s.io', 'customresourcedefinitions');

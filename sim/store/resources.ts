@@ -1,10 +1,10 @@
-// Knows which resources this server has: the built-in ones, and those of CustomResourceDefinitions. All versions of a
-// resource have the same storage key, so an object is found in each version.
+// The registry of resources that this server has: the built-in ones, and those of CustomResourceDefinitions. All
+// versions of a resource have the same storage key, so an object can be read in each version.
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
 import { keyOf } from './store.ts';
 import type { KubeObject } from '../types.ts';
 
-/** A resource that this server has. */
+/** A resource that this server has, such as pods. */
 export interface Resource extends ResourceSpec {
   /** The key of the resource in the store. All versions of the resource have the same key. */
   readonly key: string;
@@ -12,7 +12,7 @@ export interface Resource extends ResourceSpec {
   readonly schemaName: string | undefined;
   /** True when the kind has a status subresource, so that other writes do not change `status`. */
   readonly hasStatus: boolean;
-  /** For a custom resource, the name of its definition. */
+  /** For a custom resource, the name of its CustomResourceDefinition. */
   readonly definition?: string;
   /** For a custom resource, the `additionalPrinterColumns`. */
   readonly columns?: readonly PrinterColumn[];
@@ -39,7 +39,7 @@ export interface PrinterColumn {
   readonly format?: string;
 }
 
-/** Finds resources by path and by kind. */
+/** Finds resources by their path or their kind. */
 export interface Registry {
   /** Schemas by name, of built-in kinds and of custom resources. */
   readonly schemas: Readonly<Record<string, Schema>>;
@@ -50,7 +50,7 @@ export interface Registry {
   /** The groups in the order of discovery. Each has at least one version. */
   groups(): readonly GroupVersions[];
   all(): readonly Resource[];
-  /** Replaces the resources of one definition. An empty list removes them. */
+  /** Replaces the resources of one CustomResourceDefinition. An empty list removes them. */
   setCustom(definition: string, resources: readonly Resource[], schemas: Readonly<Record<string, Schema>>): void;
 }
 

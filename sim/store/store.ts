@@ -52,7 +52,7 @@ export interface Store {
   readonly oldest: number;
 }
 
-/** The storage key of a resource. */
+/** The key under which the objects of a resource are stored, such as `apps/deployments`. */
 export function keyOf(resource: { readonly group: string; readonly plural: string }): string {
   return `${resource.group}/${resource.plural}`;
 }

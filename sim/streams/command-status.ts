@@ -2,7 +2,7 @@
 // v5), or with a line of text in older versions. Success is reported as well; without it kubectl waits, or reports a
 // protocol error.
 
-/** How a command has ended. */
+/** How a command has ended: with an exit code, or because it could not run. */
 export type CommandEnd =
   | { readonly kind: 'exit'; readonly code: number }
   /** The command could not be started, or the container runtime failed. */

@@ -15,7 +15,7 @@ export interface WantedStreams {
   readonly tty: boolean;
 }
 
-/** An open exec or attach. */
+/** The streams of an open exec or attach, whichever protocol transports them. */
 export interface CommandStreams {
   readonly stdin: Readable | undefined;
   readonly stdout: Writable | undefined;

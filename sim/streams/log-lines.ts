@@ -15,7 +15,7 @@ export interface ContainerRun {
   readonly seed: string;
   readonly image: string;
   readonly startedAtMs: number;
-  /** Undefined while the container runs. */
+  /** When the container ended; undefined while it runs. */
   readonly finishedAtMs: number | undefined;
   readonly exitCode: number;
 }
@@ -65,7 +65,7 @@ export function lineTime(run: ContainerRun, index: number, periodMs: number): nu
   return Math.floor(run.startedAtMs + (index + jitter) * periodMs);
 }
 
-/** Line `index` of a run. */
+/** The text and time of the line with this index, counted from 0. */
 export function logLine(run: ContainerRun, index: number, periodMs: number): LogLine {
   const atMs = lineTime(run, index, periodMs);
   const last = run.finishedAtMs === undefined ? undefined : lineCount(run, run.finishedAtMs, periodMs) - 1;

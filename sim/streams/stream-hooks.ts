@@ -29,7 +29,7 @@ export interface LogRequest {
   onClose(listener: () => void): void;
 }
 
-/** The handlers. */
+/** The handlers for streams that a simulated API server calls. */
 export interface StreamHooks {
   serveUpgrade(request: UpgradeRequest): void;
   serveLog(request: LogRequest): void;

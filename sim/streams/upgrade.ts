@@ -15,7 +15,7 @@ import { serveChannelForward, serveSpdyForward, type ForwardTarget } from './por
 import { scriptedOutput } from './scripted-log.ts';
 import { createTunnel } from './websocket/websocket-tunnel.ts';
 
-/** What all upgrades of one simulated API server share. */
+/** What all exec, attach and port-forward streams of one simulated API server share. */
 export interface UpgradeOptions {
   readonly containers: Containers;
   readonly clock: Clock;

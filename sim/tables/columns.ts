@@ -1,5 +1,5 @@
 // Chooses the columns of a resource (kubernetes pkg/printers/internalversion/printers.go). Those of a custom resource
-// come from its definition. Only a definition without columns gets the column Age.
+// come from its CustomResourceDefinition. Only if that has no columns, Age is added.
 import type { Resource } from '../store/resources.ts';
 import type { Column } from './column.ts';
 import { accessColumns } from './access.ts';

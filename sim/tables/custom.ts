@@ -33,7 +33,8 @@ function cellOf(value: unknown, type: string, now: Date): unknown {
 }
 
 /**
- * Evaluates the simple JSON paths that definitions use: `.a.b`, `.a[0]`, `.a[?(@.type=="Ready")].status`, `.a['b.c']`.
+ * Evaluates the simple JSON paths that CustomResourceDefinitions use for columns: `.a.b`, `.a[0]`,
+ * `.a[?(@.type=="Ready")].status`, `.a['b.c']`.
  */
 export function followPath(object: unknown, path: string): unknown {
   const steps = path.matchAll(

@@ -39,7 +39,7 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
   readonly exec?: ExecSettings;
 }
 
-/** The sources in order of precedence. */
+/** Makes the sources that `options.names` names, in order of precedence. */
 export function makeHubSources(options: HubSourceOptions): readonly HubSource[] {
   const names = [...new Set(options.names)].filter(isHubSource);
   const joined = names.includes('ocm') && names.includes('cluster-gateway');

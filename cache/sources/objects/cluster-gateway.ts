@@ -14,7 +14,7 @@ import { makeRegistry } from './registration.ts';
 import type { WatchedResource } from '../../hub/hub-types.ts';
 
 export interface ClusterGatewayOptions extends GatewaySecretSettings {
-  /** Namespace that holds the Secrets. */
+  /** The namespace on the hub that holds cluster-gateway's Secrets. */
   readonly secretNamespace: string;
   readonly exec?: ExecSettings;
 }

@@ -60,7 +60,10 @@ export function base64(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64');
 }
 
-/** The clusters that the source makes of a hub with these objects. */
+/**
+ * The specs that a source returns when the hub has these objects. Each watch of the source sees only the objects that
+ * its selectors match.
+ */
 export function compiled(source: HubSource, objects: readonly HubObject[]): readonly ClusterSpec[] {
   return source.compile(source.watches.map((watch) => seenBy(watch, objects)));
 }

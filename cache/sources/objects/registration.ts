@@ -47,7 +47,7 @@ export interface Access {
   readonly proxy?: ProxyAddress | undefined;
   readonly fallbacks?: readonly EndpointOption[];
   readonly plan: CredentialPlan;
-  /** Conditions found while reading the access. They are shown after those of the description. */
+  /** Conditions found while reading address and credential. They are shown after the conditions of the Description. */
   readonly conditions?: readonly SourceCondition[];
 }
 
@@ -61,12 +61,13 @@ export interface Registration {
    */
   readonly object: HubObject;
   /**
-   * All other objects that `describe` and `access` read, in a fixed order. A change of one of them makes a new spec.
+   * All other objects that `describe` and `access` read, in a fixed order. When one of them changes, the spec is made
+   * anew.
    */
   readonly others: readonly (HubObject | undefined)[];
   /** A text that changes whenever anything else changes that `describe` and `access` depend on. */
   readonly settings?: string;
-  /** The source name to show, when it differs from the one given to makeRegistry. */
+  /** The source name to show, when it differs from the one that was passed to makeRegistry. */
   readonly source?: string;
   /** Reads what can be shown in any case. Must not throw. */
   readonly describe: () => Description;
@@ -79,7 +80,7 @@ export interface Registration {
 }
 
 interface Remembered {
-  /** The registration that `spec` was made from. */
+  /** The Registration of which `spec` was made. */
   readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;

@@ -108,8 +108,8 @@ export async function fetchDocument(
 }
 
 /**
- * Warnings that say why clusters have no types in the index. kubectl reads discovery first and stops there if it is
- * empty.
+ * Warnings that say why the index has no types of clusters that the caller may know of. They go with an empty discovery
+ * document, because kubectl reads discovery first and stops there if it is empty.
  */
 async function unreadWarnings(
   user: User,

@@ -10,7 +10,7 @@ import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge
 import type { OpenapiSurvey } from './openapi-merge.ts';
 import type { MemberDocument, ReadDocument } from './openapi-members.ts';
 
-/** A merged OpenAPI document. */
+/** The OpenAPI document of one group and version, merged from several clusters for one caller. */
 export interface UnionDocument {
   readonly body: Buffer;
   /** A strong ETag, including its quotes. */
@@ -19,7 +19,7 @@ export interface UnionDocument {
   readonly warnings: readonly Warning[];
 }
 
-/** Makes merged OpenAPI documents. */
+/** Makes OpenAPI documents of which parts come from several clusters. */
 export interface UnionOpenapi {
   /**
    * Makes the document for one caller. Each type is taken with its schemas from one cluster. A built-in type comes from
@@ -42,7 +42,7 @@ const mostSurveys = 2_000;
 
 type Answer = Pick<UnionDocument, 'body' | 'etag'>;
 
-/** A document with what it contains. */
+/** The OpenAPI document of one cluster, with the resources and fields that were found in it. */
 interface Surveyed extends MemberDocument {
   readonly survey: OpenapiSurvey;
 }

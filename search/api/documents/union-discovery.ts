@@ -6,7 +6,7 @@ import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
 import { apiVersionOf } from '../catalog.ts';
 
-/** A type in one of its versions. */
+/** A type in one of the versions in which it is offered. */
 interface Offered {
   readonly type: TypeInfo;
   readonly version: string;

@@ -8,7 +8,7 @@ import { searchVersion } from '../catalog.ts';
 import type { AboutQuestion, IndexesQuestion, Question } from '../question.ts';
 import type { Fetched } from '../state.ts';
 
-/** Answers with the result of `fetch` as it is. */
+/** Makes a JSON answer of what `fetch` returned, without changing it. */
 export function formJson({
   plan,
   found,

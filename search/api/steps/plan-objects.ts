@@ -19,7 +19,7 @@ import { memberPath } from './read-objects.ts';
 
 const objectForms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
 
-/** The form in which the client wants objects. */
+/** The form in which the client wants objects: plain, as a Table, or their metadata only. */
 export interface ObjectsForm {
   readonly as: Form['as'];
   readonly isPartial: boolean;

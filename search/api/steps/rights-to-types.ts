@@ -93,7 +93,7 @@ export interface Overview {
   readonly catalog: Catalog;
 }
 
-/** Rights to all indexed types. */
+/** What the caller may list of each indexed type. */
 export async function rightsToIndexed(
   { request }: Asked<CollectionNamesQuestion>,
   { rights, catalog }: AnswerDependencies,

@@ -2,7 +2,7 @@
 // columns. All else of a CRD is dropped, because its schemas can be large.
 import type { PrinterColumn } from '../../types.ts';
 
-/** The facts that the index needs of one CRD. */
+/** The few facts about one CRD that the index uses. */
 export interface CustomType {
   readonly group: string;
   readonly resource: string;
@@ -13,7 +13,7 @@ export interface CustomType {
   readonly printerColumns: Readonly<Record<string, readonly PrinterColumn[]>>;
 }
 
-/** The facts of all CRDs of one member cluster. */
+/** The facts about all CRDs of one member cluster, updated as CRDs change. */
 export interface CustomTypes {
   /** @param name the name of a CRD, which is `<resource>.<group>` */
   get(name: string): CustomType | undefined;

@@ -19,7 +19,7 @@ export interface ResourceChoice {
   readonly filter: TypeFilter;
 }
 
-/** The selected resources of one cluster. */
+/** Which resources of one cluster are indexed. */
 export interface ClusterChoice {
   readonly resources: readonly ResourceChoice[];
   readonly allCustomResources: boolean;

@@ -221,7 +221,10 @@ class FollowedTypes implements TypeSet {
 
 const indexName: ReadAs = 'portcullis:index';
 
-/** The requests that following a type needs: a list and a watch, as short as possible. */
+/**
+ * The requests that listing and watching a type needs, as short as possible: a list of one object, and a watch of one
+ * second. They test whether RBAC permits both.
+ */
 function readingOf({ follower, filter }: Followed, timing: SyncTiming, signal: AbortSignal): readonly MemberQuestion[] {
   const limits = { headTimeoutMs: timing.headTimeoutMs, signal };
   const list = typePath(follower.type, filter, { limit: '1' });

@@ -91,7 +91,7 @@ export class Following {
   objects: number;
   committed: SyncPosition | undefined;
   listed: TypeState['listed'];
-  /** The answer of the open watch. */
+  /** The answer of the open watch; undefined when none is open. */
   watching: { cancel(): void } | undefined;
   /** True while an event was read but is not in the batch yet: `resourceVersion` may be ahead of the batch. */
   isTaking = false;

@@ -6,7 +6,7 @@ import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 
-/** The fields of a list without its items. */
+/** The fields of a list answer except its items. */
 export interface ListHead {
   readonly kind: string;
   readonly apiVersion: string;
@@ -187,7 +187,7 @@ function readHead(bytes: Buffer): ListHead {
     continue: token,
     remainingItemCount,
   } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
-  // Go encodes an empty slice as null.
+  // An API server encodes an empty list as null, since Go does so with an empty slice.
   if (typeof resourceVersion !== 'string' || resourceVersion === '' || (items !== null && !Array.isArray(items))) {
     throw new MalformedAnswer('a list without resourceVersion or items');
   }

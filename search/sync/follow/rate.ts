@@ -3,7 +3,7 @@
 
 export interface Rate {
   add(count: number): void;
-  /** Events per second, with one decimal. */
+  /** The average number of events per second, with one decimal. */
   perSecond(): number;
 }
 

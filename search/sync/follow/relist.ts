@@ -11,7 +11,7 @@ import { Expired, refusalOf } from '../member-faults.ts';
 import { passes, typeName, typePath } from '../member-paths.ts';
 import type { AskMember, SyncTiming, TypeFilter } from '../sync-types.ts';
 
-/** The page size that client-go's pager uses. */
+/** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
 
 export interface RelistOptions {
@@ -58,7 +58,7 @@ interface Known {
 }
 
 /**
- * Lists the type and updates the rows.
+ * Reads a complete list of the type from the cluster, and makes the stored rows equal to it.
  * @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when even a list without pages gets 410
  */
 export async function relist(options: RelistOptions): Promise<Relisted> {
@@ -125,7 +125,7 @@ async function listPage(
   }
 }
 
-/** Compares stored rows with the rows of a list. */
+/** Compares the stored rows of a type with the items of a list, and writes the differences. */
 class Comparison {
   readonly #options: RelistOptions;
   readonly #known = new Map<string, Known>();

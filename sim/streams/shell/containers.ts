@@ -3,7 +3,7 @@
 import type { JsonObject, KubeObject } from '../../types.ts';
 import { createContainerFiles, type ContainerFiles } from './container-files.ts';
 
-/** One running container. */
+/** One running simulated container, as the programs in it see it. */
 export interface Container {
   readonly name: string;
   readonly image: string;

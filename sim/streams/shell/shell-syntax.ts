@@ -28,7 +28,7 @@ export interface SimpleCommand {
 
 /** Commands joined by `|`. `isNegated` is true when `!` stands in front. */
 export interface Pipeline {
-  /** Whether the pipeline runs depends on the exit code of the one before. */
+  /** Whether the pipeline runs depends on the exit code of the pipeline before it. */
   readonly when: 'always' | 'after-success' | 'after-failure';
   readonly isNegated: boolean;
   readonly commands: readonly SimpleCommand[];

@@ -32,7 +32,7 @@ export const initialWindowSizeSetting = 7;
 
 const finFlag = 0x01;
 
-/** One frame. */
+/** One SPDY frame, with the fields of its type. */
 export type SpdyFrame =
   | { readonly type: 'synStream'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
   | { readonly type: 'synReply'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
