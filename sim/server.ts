@@ -67,7 +67,7 @@ const servingNames = ['127.0.0.1', '::1', 'localhost', 'kubernetes', 'kubernetes
 /** A running simulated API server. */
 export interface Simulator {
   readonly name: string;
-  /** `https://127.0.0.1:port`. */
+  /** The server's address, such as `https://127.0.0.1:6443`. */
   readonly url: string;
   readonly port: number;
   readonly caPem: string;

@@ -22,7 +22,7 @@ export interface Answer {
 export interface Ask {
   readonly method?: string;
   readonly body?: unknown;
-  /** Names and values. With a body, Content-Type defaults to application/json. */
+  /** The headers by name. With a body, Content-Type defaults to application/json. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
   /** The bearer token. Default: the administrator's token. '' sends none. */
   readonly token?: string;

@@ -28,7 +28,10 @@ export interface TestCollection {
   rewind(version: number): void;
 }
 
-/** @param intercept called first for every request; when it returns true, it has answered the request itself */
+/**
+ * Makes an empty collection.
+ * @param intercept called first for every request; when it returns true, it has answered the request itself
+ */
 export function makeTestCollection(
   intercept: (url: URL, response: ServerResponse, request: IncomingMessage) => boolean = () => false,
 ): TestCollection {

@@ -44,7 +44,11 @@ interface Sent {
 
 type Kind = 'short' | 'long';
 
-/** @param connection asked for the current address and credential on every request; `close` does not close it */
+/**
+ * Makes a client for the hub's API server.
+ * @param connection asked for the present address and credential on every request; the client's `close` does not close
+ * it
+ */
 export function makeHubClient(connection: HubConnection, options: HubClientOptions): HubClient {
   return new HttpsHubClient(connection, options);
 }

@@ -31,7 +31,7 @@ export interface HubAccess {
 
 /** Where requests to the hub go and with which credential. */
 export interface HubConnection {
-  /** For messages: the kubeconfig file and context, or `in-cluster`. */
+  /** Where the connection was configured, for messages: the kubeconfig file and context, or `in-cluster`. */
   readonly origin: string;
   /** The present address and credential. Call it for every request, since both may change. */
   current(): HubAccess;
@@ -147,6 +147,7 @@ interface Read {
 }
 
 /**
+ * Loads the files for the first time, and watches them from then on.
  * @param file named in messages; relative paths inside the kubeconfig start in its folder
  * @param faultOf returns why this connection cannot be used for a hub or webhook, or undefined when it can
  */

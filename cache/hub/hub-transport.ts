@@ -12,12 +12,13 @@ import type { Credential } from '../model/records.ts';
  */
 export interface HubTransport {
   /**
-   * For requests whose answer is read at once. At most 64 connections, so that a burst of reviews cannot open
+   * The pool for requests whose answer is read at once. At most 64 connections, so that a burst of reviews cannot open
    * thousands.
    */
   readonly short: Agent;
   /**
-   * For watches. Each watch has a connection of its own, and there is no limit, so a watch never waits for a free one.
+   * The pool for watches. Each watch has a connection of its own, and there is no limit, so a watch never waits for a
+   * free one.
    */
   readonly long: Agent;
   serves(access: HubAccess, certificate: Credential['clientCertificate']): boolean;

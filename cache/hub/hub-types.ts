@@ -52,7 +52,7 @@ export interface HubClient {
    * @throws GatewayError HUB_UNAVAILABLE when they do not come
    */
   open(call: HubCall): Promise<HubStream>;
-  /** `https://host:port` of the hub, for messages. */
+  /** The hub's address `https://host:port`, for messages. */
   readonly url: string;
   close(): void;
 }
@@ -78,7 +78,7 @@ export interface WatchedResource {
   readonly version: string;
   /** The plural name, as in request paths, such as `secrets`. */
   readonly resource: string;
-  /** Undefined for all namespaces, and for cluster-scoped resources. */
+  /** The namespace to watch. Undefined for all namespaces, and for cluster-scoped resources. */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

@@ -21,7 +21,7 @@ export interface TestHub {
   readonly url: string;
   /** Connects to this server with the bearer token `hub-token`. */
   readonly connection: HubConnection;
-  /** `METHOD path` of each request, in order of arrival. */
+  /** Method and path of each request so far, such as `GET /livez`, in order of arrival. */
   readonly requests: readonly string[];
   /** The connections that are open now. */
   readonly sockets: ReadonlySet<Socket>;

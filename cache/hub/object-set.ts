@@ -22,7 +22,7 @@ export interface ObjectSet {
   remove(object: HubObject): readonly ObjectChange[];
 }
 
-/** `namespace/name`, or `name` when the object has no namespace. */
+/** The key of an object in the set: `namespace/name`, or `name` when the object has no namespace. */
 export function keyOf({ metadata }: HubObject): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }

@@ -61,8 +61,8 @@ export interface ReflectorTiming {
   /** Time limit until the head of a watch's answer. */
   readonly openTimeoutMs: number;
   /**
-   * `timeoutSeconds` of a watch is a random number of seconds in this range. So the watches of several replicas do not
-   * all end at the same moment.
+   * The smallest and largest `timeoutSeconds` of a watch. Each watch gets a random value in between, so that the
+   * watches of several replicas do not all end at the same moment.
    */
   readonly watchSecondsMin: number;
   readonly watchSecondsMax: number;

@@ -15,7 +15,7 @@ import {
 
 export interface HubSourcesOptions extends SourceReports {
   readonly client: HubClient;
-  /** In order of precedence: for a name that two sources use, the earlier source wins. */
+  /** The sources in order of precedence: for a cluster name that two sources use, the earlier source wins. */
   readonly sources: readonly HubSource[];
   /**
    * Each source applies its clusters under its own name. A caller with further sources that take precedence must apply

@@ -11,7 +11,7 @@ export function unusable(message: string): GatewayError {
 export class SourceFault extends GatewayError {
   readonly problemReason: string;
 
-  /** @param problemReason CamelCase, as in the `reason` of a Kubernetes condition */
+  /** Makes the error. @param problemReason CamelCase, as in the `reason` of a Kubernetes condition */
   constructor(problemReason: string, message: string) {
     super('CLUSTER_UNUSABLE', message);
     this.problemReason = problemReason;

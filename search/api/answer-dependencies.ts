@@ -1,5 +1,6 @@
-// Everything that the steps in chain.ts need besides the request. Rights and followed types can change while an answer
-// is made. So a step reads them once and passes the result to the next steps.
+// Everything that the steps in chain.ts need to answer a request to the index, besides the request. The caller's rights
+// and the set of indexed types can change while an answer is made. So a step reads them once and passes the result to
+// the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';

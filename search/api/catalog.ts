@@ -20,7 +20,7 @@ export interface Catalog {
   has(incarnation: string, type: TypeKey): boolean;
 }
 
-/** `group/version`; in the core group only the version. */
+/** The apiVersion of a group and version: `group/version`, in the core group only the version. */
 export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
@@ -110,7 +110,7 @@ export function askedAbout({ all }: Catalog, chosen: readonly ResourceType[]): r
 /** A type in the requested version, and which stored rows can be shown in that version. */
 export interface TypeView {
   readonly type: TypeInfo;
-  /** `group/version`; in the core group only the version. */
+  /** The apiVersion in which objects are shown: `group/version`, in the core group only the version. */
   readonly apiVersion: string;
   /**
    * The clusters that store the type in another version with the same schema, by incarnation id. Their rows are shown

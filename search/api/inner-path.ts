@@ -12,7 +12,7 @@ export interface AskedObjects {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-  /** Undefined for all namespaces, and for cluster-scoped objects. */
+  /** The namespace in the path. Undefined for all namespaces, and for cluster-scoped objects. */
   readonly namespace: string | undefined;
   /** The object's name; undefined for a list or watch. */
   readonly name: string | undefined;
@@ -34,9 +34,11 @@ export interface AskedDocument {
     | 'health'
     | 'openapi-v2'
     | 'openapi-v3';
-  /** Only for the documents `group` and `resources`, and for a single OpenAPI document. */
+  /**
+   * The API group of the document. Undefined unless the document is `group`, `resources` or a single OpenAPI document.
+   */
   readonly group: string | undefined;
-  /** Only for the document `resources`, and for a single OpenAPI document. */
+  /** The API version of the document. Undefined unless the document is `resources` or a single OpenAPI document. */
   readonly version: string | undefined;
 }
 

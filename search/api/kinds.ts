@@ -77,7 +77,10 @@ interface Kind<Q, S, P, F> {
   readonly form?: (fetched: Fetched<Q, S, P, F>, dependencies: AnswerDependencies) => Answer;
 }
 
-/** A kind whose intermediate types are hidden. The function {@link kind} has checked that they fit together. */
+/**
+ * The functions of one kind of request, with unknown types of what they pass on. The function {@link kind} has checked
+ * that these types fit together.
+ */
 interface AnyKind<Q> {
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => unknown;

@@ -35,7 +35,10 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
   return { of, answer, catalog: await catalog() };
 }
 
-/** Plans an answer from what the caller may see. @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND */
+/**
+ * Decides from which types and rows a request is answered, given what the caller may see.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
+ */
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
   const { of, answer, catalog } = sight;
   const { types, cluster, clusters } = of;

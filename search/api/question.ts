@@ -59,7 +59,7 @@ export interface ValuesQuestion extends AboutRows {
   readonly by: FacetBy;
   /** The parameter `by` exactly as the client sent it. */
   readonly byText: string;
-  /** Only values that begin with this text are returned; '' for all. */
+  /** The text that returned values must begin with; '' for all values. */
   readonly prefix: string;
   readonly limit: number;
   readonly warnings: readonly string[];

@@ -17,13 +17,13 @@ export type Column = keyof typeof paths;
 
 export const columns = Object.keys(paths) as readonly Column[];
 
-/** @returns the column of this name; undefined when there is none */
+/** Looks up a short field name such as `namespace`. @returns undefined when the text is none of them */
 export function readColumn(text: string): Column | undefined {
   return columns.find((column) => column === text);
 }
 
 /**
- * Reads the name of a column, or else a path as {@link parsePath} does.
+ * Reads a field that is given by its short name (`name`, `cluster` and so on) or as a path.
  * @throws GatewayError BAD_REQUEST for an invalid path
  */
 export function readColumnPath(text: string, mayEndInList: boolean): readonly PathStep[] {
@@ -31,7 +31,7 @@ export function readColumnPath(text: string, mayEndInList: boolean): readonly Pa
   return parsePath(column === undefined ? text : paths[column], mayEndInList);
 }
 
-/** The column that has this path, in whichever way the path was written; undefined when no column has it. */
+/** The short name of the field at this path, in whichever way the path was written; undefined when it has none. */
 export function columnOf(path: readonly PathStep[]): Column | undefined {
   const printed = printPath(path);
   return columns.find((column) => paths[column] === printed);

@@ -145,7 +145,10 @@ function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
   return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
 }
 
-/** @throws RangeError when the secret is shorter than 32 bytes */
+/**
+ * Derives an encryption key from the shared secret and a salt.
+ * @throws RangeError when the secret is shorter than 32 bytes
+ */
 function derive(secret: Uint8Array, salt: Uint8Array): Buffer {
   if (secret.length < shortestKey) throw new RangeError(`a key of continue tokens has ${shortestKey} bytes or more`);
   return Buffer.from(hkdfSync('sha256', secret, salt, 'continue token', 32));

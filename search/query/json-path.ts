@@ -161,7 +161,11 @@ function hasEscape(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** @param start position of the opening quote @returns the position after the closing quote */
+/**
+ * Skips a JSON string.
+ * @param start position of the opening quote
+ * @returns the position after the closing quote
+ */
 function skipString(bytes: Buffer, start: number): number {
   const near = Math.min(bytes.length, start + nearBytes);
   let at = start + 1;

@@ -36,7 +36,7 @@ export interface OwnerQuery {
    * namespaces.
    */
   readonly namespaces?: readonly string[];
-  /** 0 for the direct owner, 1 for the owner of the owner, and so on. */
+  /** How far up the chain the owner is: 0 for the direct owner, 1 for the owner of the owner, and so on. */
   readonly seniority: number;
 }
 
@@ -54,7 +54,7 @@ export interface ListQuery {
   /** One type for a native list, several for a collection. */
   readonly types: readonly ResourceType[];
   readonly clusters?: readonly string[];
-  /** '' means cluster-scoped objects. */
+  /** Namespaces that rows must be in; '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
   /**

@@ -12,7 +12,7 @@ import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query
 export interface RowKey {
   readonly cluster: string;
   readonly type: TypeKey;
-  /** '' for cluster-scoped objects. */
+  /** The object's namespace; '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }

@@ -10,7 +10,7 @@ export const maxLimit = 5000;
 
 /** Which page of a list the client requests. */
 export interface PageAsked {
-  /** At most {@link maxLimit}; undefined for all rows. */
+  /** How many rows the page may have, at most {@link maxLimit}; undefined for all rows. */
   readonly limit: number | undefined;
   /** How many rows to skip, from a decimal `continue`. */
   readonly offset: number | undefined;
@@ -24,7 +24,10 @@ export interface PageAsked {
   readonly withRemaining: boolean;
 }
 
-/** @throws GatewayError BAD_REQUEST when `limit` is not a whole number, or `continue` neither a token nor an offset */
+/**
+ * Reads which page of a list the client requests.
+ * @throws GatewayError BAD_REQUEST when `limit` is not a whole number, or `continue` neither a token nor an offset
+ */
 export function readPage(
   parameters: Parameters,
   { search }: SearchLabels,

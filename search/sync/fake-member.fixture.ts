@@ -44,7 +44,10 @@ export interface FakeMember {
   readonly watches: number;
 }
 
-/** @param kinds the kind of each collection, by its path, such as `/api/v1/pods` */
+/**
+ * Makes a fake cluster that serves these collections.
+ * @param kinds the kind of each collection, by its path, such as `/api/v1/pods`
+ */
 export function makeFakeMember(
   kinds: Readonly<Record<string, string>>,
   namespaced: ReadonlySet<string> = new Set(),

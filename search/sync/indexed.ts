@@ -7,7 +7,7 @@ import type { ClusterState, TypeState } from './sync-types.ts';
 
 /** How the indexing of one cluster is shown to users: as a word in a table column, and as a condition. */
 export interface Indexed {
-  /** `Synced`, `Syncing 40 %`, `Forbidden`, `Stale`, or `-` when no rows exist yet. */
+  /** The word for the column: `Synced`, `Syncing 40 %`, `Forbidden`, `Stale`, or `-` when no rows exist yet. */
   readonly summary: string;
   readonly status: 'True' | 'False';
   readonly reason: string;

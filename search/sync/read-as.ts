@@ -30,7 +30,10 @@ export interface MemberReader {
   comesBack(questions: readonly MemberQuestion[]): Promise<boolean>;
 }
 
-/** @param onFallback called when the identity changes from `portcullis:index` to the gateway's own credential */
+/**
+ * Makes a reader, which begins with the identity of `ask`.
+ * @param onFallback called when the identity changes from `portcullis:index` to the gateway's own credential
+ */
 export function makeReader(
   { ask: first, askAsGateway, as: firstAs = 'portcullis:index' }: MemberAsks,
   onFallback: () => void = () => undefined,

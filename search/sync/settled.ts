@@ -4,7 +4,7 @@ import type { ClusterState, SyncHandle } from './sync-types.ts';
 
 /** For how long after its start the index delays queries, in milliseconds. */
 const settlingMs = 20_000;
-/** The longest delay of a single query, in milliseconds. */
+/** How long a single query is delayed at most, in milliseconds. */
 const longestWaitMs = 5_000;
 
 /**

@@ -59,8 +59,8 @@ class FollowedClusters implements SyncHandle {
   /** The clusters in the index, by the UID of the cluster record. */
   readonly #entries = new Map<string, Entry>();
   /**
-   * By cluster name: when this promise has settled, rows of an ended cluster are deleted, and a new cluster of the same
-   * name may write.
+   * A promise for each name of a cluster that was removed. When it has settled, the rows of that cluster are deleted,
+   * and a new cluster of the same name may write.
    */
   readonly #endings = new Map<string, Promise<unknown>>();
   readonly #listeners = new Set<() => void>();

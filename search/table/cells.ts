@@ -79,7 +79,7 @@ export function shortList(items: readonly string[], most: number, separator = ',
   return items.length > most ? `${shown} + ${items.length - most} more...` : shown;
 }
 
-/** `True` or `False`; `<unset>` when the field is missing. */
+/** The text for a boolean field: `True` or `False`, `<unset>` when the field is missing. */
 export function flagText(value: boolean | null | undefined): string {
   return value === undefined || value === null ? '<unset>' : value ? 'True' : 'False';
 }

@@ -219,7 +219,10 @@ function tryRun(steps: readonly Step[], element: unknown): readonly unknown[] {
   }
 }
 
-/** @throws TypeError when the values have different types, as comparisons of Go's text/template do */
+/**
+ * Compares two values for a filter: -1, 0 or 1.
+ * @throws TypeError when they have different types, as comparisons of Go's text/template do
+ */
 function orderOf(left: unknown, right: unknown): number {
   if (typeof left !== typeof right || typeof left === 'object' || typeof left === 'undefined')
     throw new TypeError('incompatible types for comparison');

@@ -86,7 +86,10 @@ export function printer<T extends object = KubeObject>(
 
 interface Line {
   readonly column: TableColumn;
-  /** `@name`, `@age`, or a path with the value to show when it is missing. Undefined when `cells` has a function. */
+  /**
+   * How the cell is made: `@name`, `@age`, or a path with the value to show when it is missing. Undefined when `cells`
+   * has a function.
+   */
   readonly source: string | undefined;
 }
 

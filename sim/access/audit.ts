@@ -17,7 +17,7 @@ export interface AuditEntry {
   /** Path and query exactly as received. */
   readonly path: string;
   readonly httpVersion: string;
-  /** Names and values in turn, as received, without HTTP/2 pseudo headers. */
+  /** The request's headers as received: names and values in turn, without HTTP/2 pseudo headers. */
   readonly rawHeaders: readonly string[];
   /** Status code of the answer; undefined before the answer begins. */
   code: number | undefined;

@@ -17,7 +17,10 @@ export class StatusError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** When set, the answer is this text instead of a Status. */
   plainText: string | undefined;
-  /** `metadata.continue` of the Status, with which a client can continue a list whose token expired. */
+  /**
+   * A continue token for `metadata.continue` of the Status, with which a client can continue a list whose token
+   * expired.
+   */
   continueToken: string | undefined;
 
   constructor(
@@ -50,7 +53,7 @@ export class StatusError extends Error {
   }
 }
 
-/** `plural.group`; in the core group only the plural name. */
+/** The name of a resource in messages: `plural.group`, in the core group only the plural name. */
 function qualified(resource: GroupResource): string {
   return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
 }

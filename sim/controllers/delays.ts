@@ -2,9 +2,9 @@
 
 /** How long things take in the simulated cluster, in milliseconds. */
 export interface ControllerDelays {
-  /** From the scheduling of a pod until it runs. */
+  /** The time from the scheduling of a pod until it runs. */
   readonly podStartMs: number;
-  /** From the deletion of a pod until it is gone; never longer than the pod's grace period. */
+  /** The time from the deletion of a pod until it is gone; never longer than the pod's grace period. */
   readonly podStopMs: number;
   /** How long the pod of a Job runs. */
   readonly jobRunMs: number;

@@ -14,11 +14,11 @@ export interface Resource extends ResourceSpec {
   readonly hasStatus: boolean;
   /** For a custom resource, the name of its CustomResourceDefinition. */
   readonly definition?: string;
-  /** For a custom resource, the `additionalPrinterColumns`. */
+  /** The `additionalPrinterColumns` of a custom resource; undefined for built-in resources. */
   readonly columns?: readonly PrinterColumn[];
-  /** For a custom resource, the JSON paths of its scale. */
+  /** The JSON paths of a custom resource's scale; undefined when it has none. */
   readonly scale?: ScalePaths;
-  /** For a custom resource, the JSON paths of its `selectableFields`. */
+  /** The JSON paths of a custom resource's `selectableFields`. */
   readonly selectableFields?: readonly string[];
 }
 
@@ -112,7 +112,7 @@ export function createRegistry(spec: KubernetesSpec): Registry {
   };
 }
 
-/** `group/version`; in the core group only the version. */
+/** The apiVersion of a resource: `group/version`, in the core group only the version. */
 export function apiVersionOf(resource: { readonly group: string; readonly version: string }): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }

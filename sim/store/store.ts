@@ -7,7 +7,7 @@ import { timestamp, type KubeObject } from '../types.ts';
 /** One change. Changes are in the order of their revisions. */
 export interface StoreEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The storage key of the resource: `group/plural`, in the core group `/plural`. */
+  /** The key of the resource in the store: `group/plural`, in the core group `/plural`. */
   readonly key: string;
   readonly object: KubeObject;
   /** The object before the change; undefined for ADDED. */

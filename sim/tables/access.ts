@@ -30,7 +30,7 @@ const flag = (name: string, cell: Column['cell']): Column => ({ name, type: 'boo
 const isDefault = (object: KubeObject): boolean =>
   object.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
 
-/** Columns by storage key. */
+/** The table columns of each resource, by storage key such as `coordination.k8s.io/leases`. */
 export const accessColumns: Readonly<Record<string, readonly Column[]>> = {
   'rbac.authorization.k8s.io/roles': [nameColumn, createdAt],
   'rbac.authorization.k8s.io/clusterroles': [nameColumn, createdAt],

@@ -7,7 +7,7 @@ export interface Column {
   /** The JSON type of the cells. Default string. */
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly format?: string;
-  /** 0 (default) is always shown, 1 only with `-o wide`. */
+  /** When the column is shown: 0 (default) always, 1 only with `-o wide`. */
   readonly priority?: number;
   readonly description?: string;
   readonly cell: (object: KubeObject, now: Date) => unknown;

@@ -106,7 +106,7 @@ function quotaText(quota: KubeObject, isLimit: boolean): string {
     .join(', ');
 }
 
-/** Columns by storage key. */
+/** The table columns of each resource, by storage key such as `/nodes`. */
 export const coreColumns: Readonly<Record<string, readonly Column[]>> = {
   '/namespaces': [nameColumn, text('Status', (object) => object['status']?.phase), ageColumn],
   '/configmaps': [nameColumn, text('Data', (object) => size(object['data']) + size(object['binaryData'])), ageColumn],

@@ -68,7 +68,7 @@ function hosts(object: KubeObject): string {
   return upToThree(rules.map((rule) => rule['host'] ?? '').filter(Boolean), '*');
 }
 
-/** Columns by storage key. */
+/** The table columns of each resource, by storage key such as `/services`. */
 export const networkColumns: Readonly<Record<string, readonly Column[]>> = {
   '/services': [
     nameColumn,

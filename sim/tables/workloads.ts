@@ -69,7 +69,7 @@ function hpaTargets(hpa: KubeObject): string {
     .join(', ');
 }
 
-/** Columns by storage key. */
+/** The table columns of each resource, by storage key such as `apps/deployments`. */
 export const workloadColumns: Readonly<Record<string, readonly Column[]>> = {
   'apps/deployments': [
     nameColumn,

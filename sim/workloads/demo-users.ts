@@ -11,7 +11,7 @@ export interface DemoUser {
   readonly namespace: string | undefined;
 }
 
-/** `ada` may view and edit all namespaces. `ben` may view one namespace. */
+/** The demo users: `ada` may view and edit all namespaces, `ben` may view one namespace. */
 export const demoUsers: readonly DemoUser[] = [
   { name: 'ada', groups: ['platform-team'], namespace: undefined },
   { name: 'ben', groups: ['storefront-team'], namespace: sharedNamespace.name },

@@ -26,7 +26,10 @@ const execExtension = 'client.authentication.k8s.io/exec';
 
 /** A cluster before its credential source is made. It is plain data, so that two loads of a file can be compared. */
 export interface ClusterDraft {
-  /** Made of file, context name and occurrence, so it stays the same when the file is read again. */
+  /**
+   * Identifies the context: made of file, context name and occurrence, so it stays the same when the file is read
+   * again.
+   */
   readonly key: string;
   /** Digest of the kubeconfig entries and file contents that this draft of a cluster was made of. */
   readonly inputs: string;

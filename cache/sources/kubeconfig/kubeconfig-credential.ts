@@ -13,8 +13,9 @@ export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | '
 export type ExecClusterInfo = Readonly<Record<string, unknown>>;
 
 /**
- * @param clusterInfo what the exec plugin is told about the cluster; undefined when it did not ask for that, or when
- * there is no plugin
+ * Makes the credential source for a plan.
+ * @param clusterInfo what the exec plugin is told about the cluster; undefined when the plugin did not ask for that, or
+ * when there is no plugin
  */
 export function credentialOfPlan(
   plan: CredentialPlan,

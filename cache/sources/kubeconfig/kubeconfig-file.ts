@@ -10,7 +10,7 @@ import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
 /** How often YAML anchors may be reused. Beyond that the file is refused as an alias bomb (CVE-2019-11253). */
 const maxAliasCount = 100;
-/** At most so many faults of one file are reported. */
+/** How many faults of one file are reported at most. */
 const maxFaults = 20;
 
 const base64 = goText

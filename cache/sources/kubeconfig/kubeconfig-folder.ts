@@ -6,7 +6,10 @@ import { lookAt } from '../../../lib/file-watch.ts';
 
 /** The kubeconfig files that the operator's paths refer to at this moment. */
 export interface Listing {
-  /** Absolute paths, each once, in the order of the operator's paths. The files of one folder are sorted by name. */
+  /**
+   * The kubeconfig files as absolute paths, each once, in the order of the operator's paths. Files of one folder are
+   * sorted by name.
+   */
   readonly files: readonly string[];
   /** The files that are in `files` only because a folder contains them. */
   readonly found: ReadonlySet<string>;

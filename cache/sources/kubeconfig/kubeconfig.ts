@@ -43,7 +43,7 @@ const sourceName = 'kubeconfig';
 
 /** The results of one load; the next load reuses what did not change. */
 interface Loaded {
-  /** By path: the last text that could be parsed, and the kubeconfig parsed from it. */
+  /** The last text of each file that could be parsed, and the kubeconfig parsed from it, by path. */
   readonly files: ReadonlyMap<string, { readonly text: string; readonly kubeconfig: Kubeconfig }>;
   readonly drafts: ReadonlyMap<string, ClusterDraft>;
   readonly specs: ReadonlyMap<string, ClusterSpec>;

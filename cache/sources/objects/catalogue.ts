@@ -16,8 +16,8 @@ import { makeVclusterSource } from './vcluster.ts';
 
 export interface HubSourceOptions extends Partial<AllowedExec> {
   /**
-   * In order of precedence. Names that are not sources of a hub (`kubeconfig`) are skipped, and repeated names count
-   * once.
+   * The names of the sources, in order of precedence. Names that are not sources of a hub (`kubeconfig`) are skipped,
+   * and repeated names count once.
    */
   readonly names: readonly string[];
   /** Namespace that holds cluster-gateway's Secrets. */

@@ -48,7 +48,7 @@ export interface GatewaySecretSettings extends AllowedExec {
   readonly clusterProxy: ProxyAddress | undefined;
 }
 
-/** Whether a Secret describes a cluster, which its label decides. */
+/** Whether a Secret describes a cluster. It does when it has the credential type label. */
 export function isGatewaySecret(secret: HubObject): boolean {
   return labelOf(secret, credentialTypeLabel) !== undefined;
 }
@@ -186,7 +186,7 @@ export function tunnelTo(
   return { endpoint, tls: trust(inClusterName), proxy: settings.clusterProxy };
 }
 
-/** @throws GatewayError CLUSTER_UNUSABLE when the endpoint type is neither Const nor ClusterProxy */
+/** Checks the endpoint type. @throws GatewayError CLUSTER_UNUSABLE when it is neither Const nor ClusterProxy */
 export function checkEndpointType(type: string): void {
   if (type === 'Const' || type === 'ClusterProxy') return;
   throw unusable(`the label ${endpointTypeLabel} must be Const or ClusterProxy; correct the label`);

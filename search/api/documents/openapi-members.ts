@@ -22,7 +22,7 @@ export interface MemberDocument {
 export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | 'none' | 'unknown'>;
 
 interface Known {
-  /** Undefined when the member cluster does not have that path. */
+  /** The digest of the document. Undefined when the member cluster does not have that path. */
   readonly digest: string | undefined;
   readonly etag: string | undefined;
   readonly askedAtMs: number;
@@ -40,6 +40,7 @@ const mostKnown = 20_000;
 const etagForm = /^(?:W\/)?"[\x21\x23-\x7e]{1,256}"$/;
 
 /**
+ * Makes a function that reads documents through the cache.
  * @param askerOf returns the function that sends requests of the index to a member cluster
  * @param nowMs a clock in milliseconds that never goes back
  */

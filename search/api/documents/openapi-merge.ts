@@ -75,7 +75,7 @@ export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, versi
 export interface OpenapiSurvey {
   /** Plural names of resources that can be read or listed. */
   readonly resources: ReadonlySet<string>;
-  /** By kind: the number of fields in its schema at all levels, without the fields of schemas that it refers to. */
+  /** The number of fields in each kind's schema at all levels, without the fields of schemas that it refers to. */
   readonly fields: ReadonlyMap<string, number>;
 }
 

@@ -47,7 +47,10 @@ interface Surveyed extends MemberDocument {
   readonly survey: OpenapiSurvey;
 }
 
-/** @param versionOf returns the `gitVersion` of a member cluster; '' when it is not known */
+/**
+ * Makes the function for OpenAPI documents, with its caches.
+ * @param versionOf returns the `gitVersion` of a member cluster; '' when it is not known
+ */
 export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: Incarnation) => string): UnionOpenapi {
   const surveys = new LRUCache<string, OpenapiSurvey>({ max: mostSurveys });
   const answers = new LRUCache<string, Answer>({

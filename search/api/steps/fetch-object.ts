@@ -11,7 +11,10 @@ import type { ObjectPlan } from './plan-objects.ts';
 /** How many clusters the message of a conflict names at most. */
 const mostNamed = 20;
 
-/** @throws GatewayError (rejects) NOT_FOUND when there is no such object, CONFLICT when several clusters have one */
+/**
+ * Reads the object that a get by name requests.
+ * @throws GatewayError (rejects) NOT_FOUND when there is no such object, CONFLICT when several clusters have one
+ */
 export async function fetchObject(
   { question: { path }, plan }: Planned<ObjectsQuestion, Sight, ObjectPlan>,
   { store }: AnswerDependencies,

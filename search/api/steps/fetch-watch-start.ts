@@ -11,7 +11,8 @@ import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { WatchPlan } from './plan-objects.ts';
 
 /**
- * @throws GatewayError (rejects) MEMBER_TIMEOUT when the index does not reach the resourceVersion in time, EXPIRED when
+ * Finds the resourceVersion after which a watch sends events.
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT when the index does not reach the requested one in time, EXPIRED when
  * the change log no longer contains it
  */
 export async function fetchWatchStart(

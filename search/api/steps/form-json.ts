@@ -16,7 +16,10 @@ export function formJson({
   return jsonAnswer(found, plan?.warnings);
 }
 
-/** @throws GatewayError NOT_FOUND for any name but `default` */
+/**
+ * Answers a request for the index as an object, or for the list of indexes.
+ * @throws GatewayError NOT_FOUND for any name but `default`
+ */
 export function formIndexes(
   { question: { name } }: Fetched<IndexesQuestion>,
   { store }: AnswerDependencies,

@@ -1,4 +1,4 @@
-// Plans list, get and watch requests for one type, by a Kubernetes path.
+// Decides how list, get and watch requests for one type are answered from the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
@@ -94,7 +94,7 @@ export async function planWatch(
 }
 
 /**
- * Plans the type that the path names.
+ * Decides how the type in the path is answered.
  * @returns an answer that is passed on from the cluster, when the path names a cluster whose objects the index stores
  * in another version
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
@@ -144,7 +144,10 @@ function wantedForm(request: IndexRequest): Pick<ObjectsForm, 'as' | 'isPartial'
   return { as, isPartial: as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' };
 }
 
-/** Like wantedForm, but reads `includeObject` only when the answer is a Table. */
+/**
+ * The requested form of an answer with one object or event. The parameter `includeObject` is read only when the form is
+ * a Table.
+ */
 function oneForm(request: IndexRequest, parameters: Parameters): ObjectsForm {
   const form = wantedForm(request);
   return { ...form, include: form.as === 'Table' ? includeObject(parameters) : 'Metadata' };

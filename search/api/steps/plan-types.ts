@@ -1,4 +1,5 @@
-// Plans requests that name their types in a parameter, collections, and requests that are forwarded to a cluster.
+// Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
+// forwarded to a cluster.
 import { readQuery } from '../../query/read-query.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo } from '../../types.ts';
@@ -37,7 +38,10 @@ export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
   return texts.map((text) => ({ cluster: undefined, text }));
 }
 
-/** Plans counts, facets and values. @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed */
+/**
+ * Decides what the index store is asked for counts, facets and values.
+ * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed
+ */
 export async function planNamed(
   { question, sight }: Seen<CountsQuestion | ValuesQuestion, Sight>,
   dependencies: AnswerDependencies,
@@ -50,7 +54,7 @@ export async function planNamed(
 }
 
 /**
- * Plans a POSTed query.
+ * Decides what the index store is asked for a POSTed query.
  * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed; also INVALID or EXPIRED, see {@link
  * readListVersion}
  */
@@ -69,8 +73,8 @@ export async function planPosted(
 }
 
 /**
- * Plans a request for several types, and adds a warning for each type that is not indexed. Otherwise a misspelt type
- * would go unnoticed.
+ * Decides from which of several types a request is answered, and adds a warning for each type that is not indexed.
+ * Otherwise a misspelt type would go unnoticed.
  */
 async function planIndexed(
   { types }: { readonly types: PostedQuestion['types'] },

@@ -12,7 +12,10 @@ import type { IndexRequest } from '../request.ts';
 /** The URL parameters that a get by name uses. Selectors and pages only apply to lists, as in kube-apiserver. */
 const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
 
-/** @throws GatewayError BAD_REQUEST for invalid parameters */
+/**
+ * Reads a list, watch or get request, or one to be forwarded to the cluster.
+ * @throws GatewayError BAD_REQUEST for invalid parameters
+ */
 export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQuestion | ForwardQuestion {
   const parameters = urlParameters(request.query.slice(1));
   const { group, resource, cluster, namespace, name } = path;

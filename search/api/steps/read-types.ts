@@ -26,7 +26,10 @@ const mostValues = 1_000;
 /** Parameters that client-go and kubectl may add to any URL. */
 const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
 
-/** @throws GatewayError NOT_FOUND for an unknown collection, METHOD_NOT_ALLOWED for a watch of a collection */
+/**
+ * Reads a request for a Clusterpedia collection.
+ * @throws GatewayError NOT_FOUND for an unknown collection, METHOD_NOT_ALLOWED for a watch of a collection
+ */
 export function readCollection(request: IndexRequest, name: string): CollectionQuestion {
   const parameters = urlParameters(request.query.slice(1));
   if (parameters.flag('watch') === true)

@@ -67,13 +67,13 @@ export interface WrittenRequirement {
   readonly key: string;
   readonly operator: 'in' | 'notin' | '=' | '==' | '!=' | '>' | '<' | 'exists' | '!';
   /**
-   * In the written order, with duplicates. The operators `in` and `notin` have any number of values, `exists` and `!`
-   * have none, all others have one.
+   * The values in the written order, with duplicates. The operators `in` and `notin` have any number of values,
+   * `exists` and `!` have none, all others have one.
    */
   readonly values: readonly string[];
 }
 
-/** The selector cannot be parsed. The message is kube-apiserver's. */
+/** Thrown when a selector cannot be parsed. Its message is the one of kube-apiserver. */
 export class SelectorError extends Error {}
 
 const binaryOperators = 'in, notin, =, ==, !=, gt, lt';

@@ -15,7 +15,7 @@ export interface CustomType {
 
 /** The facts about all CRDs of one member cluster, updated as CRDs change. */
 export interface CustomTypes {
-  /** @param name the name of a CRD, which is `<resource>.<group>` */
+  /** Returns what is known of a CRD; undefined when there is none of this name. @param name `<resource>.<group>` */
   get(name: string): CustomType | undefined;
   /** Takes the JSON of a CRD. Returns true when one of its facts changed; false for JSON that is not a CRD. */
   put(object: Buffer): boolean;

@@ -21,7 +21,10 @@ export interface ServedResource {
 
 /** The result of reading a member cluster's discovery. */
 export interface Served {
-  /** In the member cluster's order of groups. Within a group, resources of the preferred version come first. */
+  /**
+   * The resources that the cluster serves, in its order of groups. Within a group, resources of the preferred version
+   * come first.
+   */
   readonly resources: readonly ServedResource[];
   /** Groups whose server is down, so that their resources cannot be known now. */
   readonly unknownGroups: ReadonlySet<string>;

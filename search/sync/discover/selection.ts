@@ -14,7 +14,7 @@ export interface ResourceChoice {
   readonly group: string;
   /** Plural name; `*` means all resources of the group that can be indexed. */
   readonly resource: string;
-  /** For custom resources, the versions to offer. Empty means all. Ignored for built-in types. */
+  /** The versions in which a custom resource is offered. Empty means all. Ignored for built-in types. */
   readonly versions: readonly string[];
   readonly filter: TypeFilter;
 }

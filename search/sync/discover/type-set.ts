@@ -52,7 +52,7 @@ export interface TypeSet {
    */
   follow(chosen: readonly ChosenType[], isAbsent: (key: TypeKey) => boolean): Promise<void>;
   /**
-   * For types that are read with the gateway's own credential: tries whether `portcullis:index` may read them now.
+   * Tries whether `portcullis:index` may now read the types that are read with the gateway's own credential.
    * @param asksAll true after a change of rights: all types are tried. False: the first refusal ends the attempt
    */
   reconsiderReaders(asksAll: boolean): Promise<void>;

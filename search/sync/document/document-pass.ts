@@ -74,7 +74,7 @@ export class DocumentPass {
   readonly terms: (readonly [path: string, value: string])[] = [];
   readonly found: Found = { labels: '', owners: '', dataCount: 0 };
 
-  /** @param replacesVersion whether `write` replaces the object's resourceVersion */
+  /** Prepares the pass over one object. @param replacesVersion whether `write` replaces the object's resourceVersion */
   constructor(bytes: Buffer, replacesVersion: boolean) {
     this.#bytes = bytes;
     this.#replacesVersion = replacesVersion;

@@ -25,7 +25,10 @@ export interface DocumentOptions {
 
 /** Makes rows from the objects of one type. */
 export interface DocumentReader {
-  /** @throws MalformedAnswer when the bytes are not an object of Kubernetes; the message quotes nothing from them */
+  /**
+   * Makes a row from the JSON bytes of an object.
+   * @throws MalformedAnswer when they are not an object of Kubernetes; the message quotes nothing from them
+   */
   read(raw: Buffer): RowWrite;
 }
 

@@ -28,8 +28,8 @@ export interface Batcher {
    */
   hold(isHeld: boolean): void;
   /**
-   * Set when the index store is full. Then `put` and `remove` throw until `retry` is called, and changes since the last
-   * commit are lost.
+   * The store's error when it is full, otherwise undefined. While it is set, `put` and `remove` throw, until `retry` is
+   * called. Changes since the last commit are lost.
    */
   readonly failure: Error | undefined;
   retry(): void;
@@ -281,7 +281,7 @@ class RowBatcher implements Batcher {
   }
 }
 
-/** `namespace/name` as the key of an object in maps. */
+/** The key of an object in a map: `namespace/name`. */
 export function keyText({ namespace, name }: ObjectKey): string {
   return `${namespace}/${name}`;
 }

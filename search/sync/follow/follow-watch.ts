@@ -14,7 +14,10 @@ import { readMemberEvent } from './watch-event.ts';
  */
 const shortestWatchMs = 1000;
 
-/** @throws SyncSetback, GatewayError, MalformedAnswer, Expired (rejects) */
+/**
+ * Watches the type until the watch ends, and returns the next step.
+ * @throws SyncSetback, GatewayError, MalformedAnswer, Expired (rejects)
+ */
 export async function watch(following: Following): Promise<Step> {
   const { options, what, signal } = following;
   const { watchSecondsMin, watchSecondsMax, headTimeoutMs } = options.timing;
@@ -43,7 +46,10 @@ export async function watch(following: Following): Promise<Step> {
   return 'check';
 }
 
-/** @param lastsMs the `timeoutSeconds` of the watch, in milliseconds */
+/**
+ * Applies the events of an open watch until it ends.
+ * @param lastsMs the `timeoutSeconds` of the watch, in milliseconds
+ */
 async function readEvents(following: Following, answer: MemberAnswer, lastsMs: number): Promise<void> {
   const { options, what, waits } = following;
   const { cluster } = options.incarnation;

@@ -1,5 +1,5 @@
-// A follower with a fake member cluster and a fake store, for tests. Waits are short, so the number of requests varies,
-// and tests must not count them.
+// For tests: copies one type from a fake cluster into a fake store, by list and watch. Waits are short, so the number
+// of requests varies, and tests must not count them.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../types.ts';

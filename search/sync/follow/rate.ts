@@ -9,7 +9,10 @@ export interface Rate {
 
 const buckets = 10;
 
-/** @param nowMs a clock in milliseconds that never jumps, such as `performance.now` */
+/**
+ * Makes a rate that is zero at first.
+ * @param nowMs a clock in milliseconds that never jumps, such as `performance.now`
+ */
 export function makeRate(nowMs: () => number = () => performance.now()): Rate {
   const counts = Array.from({ length: buckets }, () => 0);
   let second = Math.floor(nowMs() / 1000);

@@ -58,7 +58,7 @@ function paramRefCell({ spec }: PolicyBinding): string {
   return reference?.selector === undefined ? '<unset>' : goSelector(reference.selector);
 }
 
-/** A LabelSelector as the String method prints it that Go's protobuf generator makes. */
+/** A LabelSelector as text, in the format of the String method that Go's protobuf generator writes. */
 function goSelector({ matchLabels, matchExpressions = [] }: LabelSelector): string {
   const labels = sortedEntries(matchLabels)
     .map(([key, value]) => `${key}: ${value},`)

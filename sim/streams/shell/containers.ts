@@ -11,7 +11,7 @@ export interface Container {
   readonly environment: ReadonlyMap<string, string>;
   readonly workingDirectory: string;
   readonly files: ContainerFiles;
-  /** `command` and `args` of the container's spec; empty when the spec does not have them. */
+  /** The container's own command: `command` and `args` of its spec. Empty when the spec does not have them. */
   readonly argv: readonly string[];
   /** True when the container's spec has `stdin: true`, so that a client can attach to a shell. */
   readonly hasStdin: boolean;
