@@ -124,7 +124,7 @@ class HttpsHubClient implements HubClient {
       limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
     };
     const timer = setTimeout(expire, call.timeoutMs);
-    const leave = (): void => limit.abort(hubUnavailable(url, 'the request was given up'));
+    const leave = (): void => limit.abort(hubUnavailable(url, 'the request was cancelled'));
     call.signal?.addEventListener('abort', leave);
     if (call.signal?.aborted === true) leave();
     const aborted = new Promise<never>((_, reject) => {
@@ -211,7 +211,10 @@ class HttpsHubClient implements HubClient {
     if (this.#transport?.serves(access, credential.clientCertificate) !== true) {
       this.#transport?.retire();
       // Open watches use the old trust or client certificate. They are ended, so that their readers open them again.
-      endStreams(this.#streams, hubUnavailable(this.url, 'its trust or our certificate changed'));
+      endStreams(
+        this.#streams,
+        hubUnavailable(this.url, 'its certificate authority or the client certificate was replaced; connecting again'),
+      );
       this.#transport = makeHubTransport(access, credential.clientCertificate);
     }
     return this.#transport;
@@ -299,7 +302,10 @@ function decoded(answer: IncomingMessage, url: string): AsyncIterable<Buffer> {
   if (encoding === 'identity') return answer;
   if (encoding !== 'gzip') {
     answer.resume();
-    throw hubUnavailable(url, 'its answer is compressed in a way we did not ask for');
+    throw hubUnavailable(
+      url,
+      'its answer has a Content-Encoding that was not requested; check what stands between gateway and hub',
+    );
   }
   // When the answer is cut or not valid gzip, iterating the returned stream throws.
   return pipeline(answer, createGunzip(), () => undefined);

@@ -132,8 +132,8 @@ export async function inClusterConnection(
 }
 
 /**
- * Returns the kubeconfig with `context` as its only context, renamed `hub`: the name must not matter, because a hub's
- * context may have a name that no cluster may have.
+ * Returns the kubeconfig with `context` as its only context, renamed `hub`. The rename is needed because names of
+ * clusters have stricter rules than names of contexts.
  */
 function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): Kubeconfig {
   return { ...kubeconfig, contexts: [{ ...context, name: 'hub', extensions: [] }] };

@@ -359,7 +359,7 @@ class HubReflector implements Reflector {
     if (changes.length > 0) this.#guarded(() => this.#options.onChange?.(changes));
   }
 
-  /** Calls a listener of the caller. An error it throws goes to `onError` and does not end the loop. */
+  /** Calls `onChange` or `onState` of the caller. An error it throws goes to `onError` and does not end the loop. */
   #guarded(call: () => void): void {
     try {
       call();

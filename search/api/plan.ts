@@ -65,7 +65,8 @@ function whyNot(
 }
 
 /**
- * Reads the rights and plans in one call, for a second query within one request.
+ * Reads what the caller may see, and decides from which types and rows to answer, in one call. For further queries
+ * within one request.
  * @throws GatewayError as {@link planOf}
  */
 export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {

@@ -121,7 +121,8 @@ interface Sealer {
 
 const sealers = new WeakMap<Uint8Array, Sealer>();
 /**
- * After so many tokens a new key is derived. NIST SP 800-38D section 8.3 permits up to 2^32 random nonces for one key.
+ * How many tokens are encrypted with one key before a new one is derived. NIST SP 800-38D section 8.3 permits up to
+ * 2^32 random nonces for one key.
  */
 const mostSealed = 2 ** 24;
 const noncesAtOnce = 256;

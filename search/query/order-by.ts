@@ -42,7 +42,7 @@ function readBy(text: string): OrderKey['by'] {
     throw bad(`orderby cannot sort by "${text}": give one of ${columns.join(', ')}, or a path such as .status.podIP`);
   const path = parsePath(text);
   if (path.some(({ kind }) => kind === 'each'))
-    throw bad(`orderby cannot sort by "${text}": it has more than one value`);
+    throw bad(`orderby cannot sort by "${text}": a path with [] has more than one value; give an index such as [0]`);
   return path;
 }
 

@@ -87,7 +87,7 @@ function readBracket(text: string, start: number): { readonly step: PathStep; re
   if (close < 0) refuse(text, `the bracket at character ${start + 1} is not closed`);
   const inner = text.slice(start + 1, close);
   if (inner === '') return { step: each, end: close + 1 };
-  if (!digits.test(inner)) refuse(text, `"${inner}" is no index; write keys in quotes, as ['${inner}']`);
+  if (!digits.test(inner)) refuse(text, `"${inner}" is not an index; write keys in quotes, as ['${inner}']`);
   return { step: { kind: 'index', index: Number(inner) }, end: close + 1 };
 }
 

@@ -164,7 +164,7 @@ function readOwner(
   if (uid === undefined && name === undefined) {
     if (resource === undefined && seniority === undefined) return undefined;
     if (resource === undefined && seniority === 0) return undefined;
-    throw bad('ownerGR and ownerSeniority say more of an owner: name it with ownerUID or ownerName');
+    throw bad('ownerGR and ownerSeniority need an owner: add ownerUID or ownerName');
   }
   if (uid !== undefined) return { uid, seniority: seniority ?? 0 };
   return {

@@ -143,7 +143,7 @@ export function startDeletion(
   return { isGone: false, object: store.replace(resource.key, marked(cluster, resource, object, finalizers, seconds)) };
 }
 
-/** The object with its deletionTimestamp and the finalizers of the deletion set. */
+/** A copy of the object in which its deletion has begun, with deletionTimestamp and finalizers. */
 function marked(
   cluster: Cluster,
   resource: Resource,

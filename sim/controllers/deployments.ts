@@ -140,7 +140,7 @@ function limits(deployment: KubeObject): { readonly surge: number; readonly unav
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** A number, or a percentage of `total` that is rounded with `round`. */
+/** Reads maxSurge, maxUnavailable and the like: a number, or a percentage of `total` that is rounded with `round`. */
 export function share(value: unknown, total: number, round: (n: number) => number): number {
   if (typeof value === 'number') return value;
   const text = String(value);

@@ -62,7 +62,7 @@ async function readOnce(
     const signature = signatureOf(before);
     const failed = (fault: string) => ({ complete: true, result: { fault, signature } });
     if (before.isDirectory()) return failed('is a folder');
-    if (!before.isFile()) return failed('is not a regular file, and only those can be watched for changes');
+    if (!before.isFile()) return failed('is not a regular file; only regular files can be watched for changes');
     if (before.size > maxBytes) return failed(`is larger than ${maxBytes / 1024 / 1024} MiB`);
     const bytes = await handle.readFile();
     const complete = signatureOf(await handle.stat({ bigint: true })) === signature;

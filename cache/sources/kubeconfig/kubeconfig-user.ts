@@ -82,7 +82,7 @@ export function planCredential(
   }
   if (user.impersonates) {
     throw unusable(
-      `${who} impersonates (as, as-uid, as-groups); the gateway does that itself, use the plain credential`,
+      `${who} impersonates (as, as-uid, as-groups); remove these fields, since the gateway impersonates its callers itself`,
     );
   }
   const basic = user.username !== '' || user.password !== '';

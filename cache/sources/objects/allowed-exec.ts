@@ -67,7 +67,8 @@ export function execRefusal(
   if (allowExec.length === 0)
     return 'asks for an exec plugin: programs are not run for objects of a hub unless their command line is allowed; use a ServiceAccountToken';
   const lines = allowExec.map(words).filter(([allowed]) => allowed === command);
-  if (lines.length === 0) return 'asks for a command that is not among the allowed ones';
+  if (lines.length === 0)
+    return 'asks for a command that is not allowed; the operator of the gateway can allow it with --allow-exec';
   if (!lines.some(([, ...allowed]) => areAllowed(args, allowed)))
     return `asks for an allowed command with other arguments than are allowed (there are ${args.length}): --allow-exec has whole command lines`;
   const odd = env.findIndex(
@@ -75,7 +76,7 @@ export function execRefusal(
   );
   if (odd < 0) return undefined;
   return plainVariables.has(env[odd]!.name)
-    ? `sets ${env[odd]!.name} to something that is no plain name; --allow-exec-env allows any value`
+    ? `sets ${env[odd]!.name} to a value that is not a plain name; the operator of the gateway can allow any value with --allow-exec-env`
     : `sets an environment variable that is not allowed (env[${odd}]): ${[...plainVariables].join(', ')} are, and those of --allow-exec-env`;
 }
 

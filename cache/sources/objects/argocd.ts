@@ -114,7 +114,7 @@ function readConfig(json: string): Config {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw unusable(
-    `data["config"] is no cluster configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
+    `data["config"] is not a cluster configuration of Argo CD (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
   );
 }
 

@@ -115,8 +115,8 @@ export function authorityOf(secret: HubObject): string {
 }
 
 /**
- * Plans how to authenticate with the credential in the Secret. The label for the credential type decides which keys of
- * the Secret are read.
+ * Makes a plan to authenticate with the credential in the Secret. The label for the credential type decides which keys
+ * of the Secret are read.
  * @throws GatewayError CLUSTER_UNUSABLE when the type is unknown or its keys are missing or invalid
  */
 export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSettings): CredentialPlan {

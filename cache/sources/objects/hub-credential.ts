@@ -9,7 +9,7 @@ import { isServerName } from '../address.ts';
 import { unusable } from '../unusable.ts';
 
 /**
- * Plans to authenticate with a bearer token. A line end after the token is removed.
+ * Makes a plan to authenticate with a bearer token. A line end after the token is removed.
  * @throws GatewayError CLUSTER_UNUSABLE when the token is missing, empty, or contains characters that an HTTP header
  * cannot contain
  */
@@ -19,7 +19,7 @@ export function tokenPlan(what: string, token: string | undefined): CredentialPl
 }
 
 /**
- * Plans to authenticate with a client certificate, given as PEM texts.
+ * Makes a plan to authenticate with a client certificate, given as PEM texts.
  * @throws GatewayError CLUSTER_UNUSABLE when certificate or key is missing, or the key does not belong to the
  * certificate
  */
@@ -40,7 +40,7 @@ export function certificatePlan(
   };
 }
 
-/** Plans to authenticate with user name and password (HTTP basic). */
+/** Makes a plan to authenticate with user name and password (HTTP basic). */
 export function passwordPlan(username: string, password: string): CredentialPlan {
   return { ...anonymousPlan, kind: 'basic', authorization: basicAuthorization(username, password) };
 }
@@ -56,7 +56,7 @@ export interface SingleFields {
 }
 
 /**
- * Plans to authenticate with the only credential of an object.
+ * Makes a plan to authenticate with the only credential of an object.
  * @param names the names of the fields, for messages
  * @throws GatewayError CLUSTER_UNUSABLE when the object has no credential, or more than one
  */

@@ -18,7 +18,7 @@ const schema = z.object({
 });
 
 /**
- * Plans to authenticate with the exec plugin that the Secret describes.
+ * Makes a plan to authenticate with the exec plugin that the Secret describes.
  * @param allowed what the operator permits; anything else is refused
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message contains no value of the Secret
  */
@@ -26,7 +26,9 @@ export function readSecretExec(what: string, json: string, allowed: AllowedExec)
   if (json === '') throw unusable(`${what} is missing; put the exec configuration there as JSON`);
   const parsed = schema.safeParse(parse(what, json));
   if (!parsed.success) {
-    throw unusable(`${what} is no exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`);
+    throw unusable(
+      `${what} is not an exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
+    );
   }
   const refusal = execRefusal(parsed.data, allowed);
   if (refusal !== undefined) throw unusable(`${what} ${refusal}`);

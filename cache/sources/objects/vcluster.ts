@@ -73,7 +73,7 @@ function besideSecret(access: Access, name: string, namespace: string): Access {
         type: 'AddressReplaced',
         status: 'True',
         reason: 'Localhost',
-        message: `the kubeconfig names localhost, which is not the cluster from here; the Service ${host} is used instead; set exportKubeConfig.server to use another address`,
+        message: `the kubeconfig has the address localhost, which would be the gateway itself; the Service ${host} is used instead; set exportKubeConfig.server of the vcluster to use another address`,
       },
     ],
   };

@@ -56,8 +56,8 @@ export async function rightsToDocuments(
 }
 
 /**
- * Joins the types of all clusters. OpenAPI of a single cluster, in version 2, or as protobuf, is passed on from a
- * cluster.
+ * Decides what a discovery or OpenAPI document is made of: usually the types of all clusters. OpenAPI of a single
+ * cluster, in version 2, or as protobuf, is passed on from a cluster.
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument({

@@ -106,7 +106,7 @@ export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: In
   };
 }
 
-/** A type, and the clusters that could describe it, in order of preference. */
+/** A type for the merged document, and the clusters whose document could describe it, in order of preference. */
 interface Wish {
   readonly type: TypeInfo;
   readonly candidates: readonly Incarnation[];

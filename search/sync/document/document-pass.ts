@@ -132,7 +132,7 @@ export class DocumentPass {
     /** The position of each tracked key that was seen, by the key's index. */
     const seen: number[] = [];
     /**
-     * Start of removed members at the beginning of the object; -1 when there are none, or a kept member came before.
+     * Where the removed keys at the beginning of the object start; -1 when there are none, or a kept key came before.
      */
     let leading = -1;
     let isAnyKept = false;
