@@ -36,7 +36,7 @@ const maxShortConnections = 64;
  */
 const idleMs = 60_000;
 
-/** Makes the pools. No connection is opened before the first request. */
+/** Makes the connection pools for requests and watches. No connection is opened before the first request. */
 export function makeHubTransport(access: HubAccess, certificate: Credential['clientCertificate']): HubTransport {
   const { endpoint, tls } = access;
   const verifiedName = tls.serverName ?? endpoint.host;

@@ -29,7 +29,7 @@ export interface TestHub {
   cut(): void;
 }
 
-/** Starts the server; it stops when the test ends. */
+/** Starts the test hub, which stops when the test ends. */
 export async function startTestHub(
   t: TestContext,
   certificate: TestHubCertificate,

@@ -78,7 +78,7 @@ interface Running {
   fault: SourceProblem | undefined;
 }
 
-/** Starts watching in the background and returns at once, before any cluster is known. */
+/** Starts watching the cluster objects on the hub. Returns at once, before any cluster is known. */
 export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
   const sources = new HubSources(options);
   sources.schedule();

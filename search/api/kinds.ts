@@ -66,7 +66,7 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
  * @param F the result of `fetch`
  */
 interface Kind<Q, S, P, F> {
-  /** Whether such requests wait, shortly after a start, until the first lists of the index are complete. */
+  /** Whether requests of this kind wait, shortly after a start, until the first lists of the index are complete. */
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => Promise<S>;
   readonly plan?: (seen: Seen<Q, S>, dependencies: AnswerDependencies) => P | EarlyAnswer | Promise<P | EarlyAnswer>;

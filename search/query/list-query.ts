@@ -51,7 +51,7 @@ export interface OrderKey {
 
 /** Which rows a list returns, and in which order. A row must satisfy every condition. */
 export interface ListQuery {
-  /** One type for a native list, several for a collection. */
+  /** One type for a list at a Kubernetes path; one or more for a collection, which mixes types. */
   readonly types: readonly ResourceType[];
   readonly clusters?: readonly string[];
   /** Namespaces that rows must be in; '' stands for cluster-scoped objects. */

@@ -40,7 +40,7 @@ export class MemberLife {
   readonly signal: AbortSignal;
   readonly incarnation: Incarnation;
   readonly set: TypeSet;
-  /** True once discovery was read. From then on, only types with a follower are kept up to date. */
+  /** True once discovery was read. From then on, only types that are listed and watched are kept up to date. */
   isFollowed = false;
   /** The selected resources that are not available, with the reason. */
   refused: readonly Refusal[];

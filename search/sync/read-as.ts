@@ -31,7 +31,7 @@ export interface MemberReader {
 }
 
 /**
- * Makes a reader, which begins with the identity of `ask`.
+ * Makes a reader. Its first request uses the identity of `ask`; later ones may use another identity.
  * @param onFallback called when the identity changes from `portcullis:index` to the gateway's own credential
  */
 export function makeReader(

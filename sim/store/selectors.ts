@@ -183,7 +183,7 @@ export function parseFieldSelector(selector: string, key: string, more: Record<s
   return (object) => tests.every((test) => test(object));
 }
 
-/** Combines the label selector and the field selector of a request. */
+/** Makes a matcher for objects that match both the label selector and the field selector of a request. */
 export function matcherOf(query: URLSearchParams, key: string, more: Record<string, FieldGetter> = {}): Matcher {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '', key, more);

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import { containerRun, keptLines, lineCount, lineTime, logLine, type ContainerRun, type LogLine } from './log-lines.ts';
 import { scriptedOutput } from './scripted-log.ts';
 
-/** The options for making the log. */
+/** The clock and the line rate of a simulated container log. */
 export interface LogOptions {
   readonly clock: Clock;
   /** Average time between two lines, in milliseconds. Default 2 s. */

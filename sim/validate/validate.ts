@@ -118,7 +118,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'batch/cronjobs': cronJob,
 };
 
-/** The errors of an object, whatever its former state. */
+/** The validation errors of an object, without comparing it to the object it replaces. */
 export function validate(resource: Resource, object: KubeObject): FieldFault[] {
   return rules[resource.key]?.(object) ?? [];
 }

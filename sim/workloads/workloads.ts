@@ -36,7 +36,7 @@ export interface SeededWorkloads {
   readonly teamNamespaces: readonly string[];
   /** The number of pods when all of them run. */
   readonly podCount: number;
-  /** Stops changing the age of new pods. This also ends by itself after the first `podCount` pods. */
+  /** Ends the ageing of new pods. The ageing also ends by itself, after the first `podCount` pods. */
   close(): void;
 }
 

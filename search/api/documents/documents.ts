@@ -73,7 +73,7 @@ export function planDocument({
   return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types) : union;
 }
 
-/** What is read for a document after it was planned. */
+/** The result of looking up a discovery or OpenAPI document. */
 interface FoundDocument {
   /** The OpenAPI document of one group and version; undefined for other documents. */
   readonly openapi?: UnionDocument;

@@ -19,7 +19,7 @@ import type {
 } from '../question.ts';
 import type { Asked } from '../state.ts';
 
-/** Rights to the type in the path, for the verb of the request. */
+/** Finds out where the caller may use the verb of the request on the type in the path. */
 export function rightsToPath(
   { request, question }: Asked<ObjectsQuestion>,
   dependencies: AnswerDependencies,
@@ -39,7 +39,7 @@ export function rightsToPath(
   );
 }
 
-/** Rights to the types that the parameter `resource` names. */
+/** Finds out where the caller may list the types that the parameter `resource` names. */
 export function rightsToNamed(
   { request, question }: Asked<PostedQuestion | CountsQuestion | ValuesQuestion>,
   dependencies: AnswerDependencies,
