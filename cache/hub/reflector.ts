@@ -205,7 +205,8 @@ class HubReflector implements Reflector {
       throw new Setback('Refused', `the hub ${this.#url} ends every watch of ${this.#label} at once`, 'check');
     }
     this.#lastConfirmedAtMs = this.#now();
-    // The watch ended long before its time: the API server restarts, or its storage was restored from a backup.
+    // A watch that ends long before its timeout hints that the API server restarts, or that its storage was restored
+    // from a backup.
     return livedMs < timeoutMs - 2000 ? 'check' : 'watch';
   }
 

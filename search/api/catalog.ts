@@ -114,7 +114,7 @@ export interface TypeView {
   readonly apiVersion: string;
   /**
    * The clusters that store the type in another version with the same schema, by incarnation id. Their rows are shown
-   * with the apiVersion of this view.
+   * with the `apiVersion` above.
    */
   readonly rewritten: ReadonlySet<string>;
   /** The clusters whose rows cannot be shown in this version, by incarnation id, each with the reason. */

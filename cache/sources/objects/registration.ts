@@ -69,7 +69,7 @@ export interface Registration {
   readonly settings?: string;
   /** The source name to show, when it differs from the one that was passed to makeRegistry. */
   readonly source?: string;
-  /** Reads what can be shown in any case. Must not throw. */
+  /** Reads what can be shown of the cluster even when `access` throws. Must not throw itself. */
   readonly describe: () => Description;
   /**
    * Reads address and credential.
