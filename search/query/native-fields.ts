@@ -87,8 +87,8 @@ function meaning(
   const isAboutMissing = (isNegative || isPositive) && values.includes(missing);
   if (!isAboutMissing) return isNegative ? all.map((one) => [one]) : [all];
   if (isPositive) return all.map((one) => [one, { path: one.path, operator: 'DoesNotExist', values: [] }]);
-  // For each path: the value differs, and the path exists. One path must satisfy both. The formula `(a and b) or (c and
-  // d)` is multiplied out here, because the result must be an AND of ORs.
+  // An object matches when one of the paths exists and has a different value: `(a and b) or (c and d)`. The result must
+  // be an AND of ORs, so the formula becomes `(a or c) and (a or d) and (b or c) and (b or d)`.
   return all.reduce<readonly (readonly FieldRequirement[])[]>(
     (clauses, one) => {
       const there: FieldRequirement = { path: one.path, operator: 'Exists', values: [] };

@@ -53,7 +53,7 @@ export interface FollowOptions {
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** The same as `state().confirmedAtMs`. */
+  /** When the rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   confirmedAtMs(): number | undefined;
   /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
