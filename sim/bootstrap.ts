@@ -1,5 +1,5 @@
-// What exists at start: the namespaces, the default roles and bindings, the kubernetes Service. The aggregated roles
-// (view, edit, admin) are empty until the controller has collected their rules.
+// Creates the objects that every cluster has at start: namespaces, default roles and bindings, the Service kubernetes.
+// The aggregated roles (view, edit, admin) have no rules until syncAggregatedRoles collects them.
 import { syncAggregatedRoles } from './controllers/aggregation.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubernetesSpec } from './schema/spec.ts';
@@ -7,7 +7,7 @@ import { copy, type KubeObject } from './types.ts';
 
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Fills an empty store. */
+/** Creates the initial objects in an empty store. */
 export function bootstrap(cluster: Cluster, spec: KubernetesSpec): void {
   const { store, registry } = cluster;
   for (const name of namespaces)

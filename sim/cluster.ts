@@ -1,5 +1,5 @@
-// What every handler of one simulated API server shares, and one request as handlers see it. Handlers take time and
-// timers from here only, so that closing the simulator leaves nothing running.
+// What all handlers of one simulated API server share, and the request that a handler answers. Handlers take the time
+// and timers only from here, so that nothing keeps running after the simulator was closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authorize } from './access/authorize.ts';
 import type { Negotiated } from './wire/negotiate.ts';
@@ -10,29 +10,31 @@ import type { Store } from './store/store.ts';
 import type { Timers } from './controllers/timers.ts';
 import type { SimUser } from './types.ts';
 
-/** The parts of one simulated API server. */
+/** What the handlers of one simulated API server share. */
 export interface Cluster {
   readonly name: string;
-  /** `v1.36.3`. */
+  /** The Kubernetes version, such as `v1.36.3`. */
   readonly version: string;
   readonly store: Store;
   readonly registry: Registry;
   readonly authorize: Authorize;
   readonly timers: Timers;
-  /** Protobuf messages, for decoding bodies. */
+  /** Protobuf message types, to decode request bodies. */
   readonly messages: KubernetesSpec['messages'];
   now(): Date;
-  /** The CA clients of this server trust. */
+  /** The CA certificate for clients of this server, as PEM text. */
   caPem(): string;
-  /** Looks a bearer token up, for TokenReview. */
+  /** Returns the user of a bearer token, for TokenReview. */
   lookupToken(token: string): SimUser | undefined;
   /** Makes a bearer token for a user, for TokenRequest. */
   issueToken(user: SimUser): string;
-  /** Streams that end when the simulator closes; returns the way to forget one. */
+  /**
+   * Registers a stream that must be ended when the simulator closes. Returns a function that removes the registration.
+   */
   trackStream(end: () => void): () => void;
 }
 
-/** One authenticated, authorized request. */
+/** One authenticated and authorized request, with everything a handler needs to answer it. */
 export interface Call {
   readonly cluster: Cluster;
   readonly request: IncomingMessage;
@@ -40,10 +42,10 @@ export interface Call {
   readonly info: RequestInfo;
   readonly query: URLSearchParams;
   readonly rawHeaders: readonly string[];
-  /** Whom the request runs as. */
+  /** The user that the request runs as, after impersonation. */
   readonly user: SimUser;
   readonly accept: Negotiated;
   readonly auditId: string;
-  /** Texts of `Warning: 299` headers of the answer. */
+  /** Texts for `Warning: 299` headers of the answer. */
   readonly warnings: string[];
 }

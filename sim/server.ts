@@ -1,5 +1,5 @@
-// A small in-memory Kubernetes API server that real kubectl works on: for the demo and for tests of the gateway.
-// `startSimulator` joins the parts; close() ends everything it started (port, timers, streams).
+// A small Kubernetes API server in memory that works with kubectl, for the demo and for tests of the gateway.
+// `startSimulator` starts it. `close()` ends everything it started: listener, timers and streams.
 import { randomBytes } from 'node:crypto';
 import { createAuditLog, type AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';
@@ -24,67 +24,70 @@ import { createTimers } from './controllers/timers.ts';
 import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
 import type { JsonObject, SimUser } from './types.ts';
 
-/** How a simulator is to be; everything has a default. */
+/** The options of a simulated API server, all with defaults. */
 export interface SimulatorOptions {
-  /** For people; default `sim`. */
+  /** A name for messages and node names. Default `sim`. */
   readonly name?: string;
-  /** Default 127.0.0.1. */
+  /** The address to listen on. Default 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: a free one. */
+  /** The port to listen on. Default 0, which means any free port. */
   readonly port?: number;
-  /** Default `v1.36.3`. */
+  /** The Kubernetes version to report. Default `v1.36.3`. */
   readonly version?: string;
-  /** False turns ALPN h2 off. Default true. */
+  /** False: no HTTP/2. Default true. */
   readonly http2?: boolean;
-  /** Bearer tokens from the start. */
+  /** Users by bearer token. More can be added later. */
   readonly tokens?: Readonly<Record<string, SimUser>>;
-  /** Objects to apply at start, in order. */
+  /** Objects to create at start, in this order. */
   readonly seed?: readonly JsonObject[];
-  /** How many nodes there are; default 2. */
+  /** The number of nodes. Default 2. */
   readonly nodes?: number;
-  /** False: nothing changes by itself, no garbage is collected and namespaces never end. Default: short delays. */
+  /**
+   * How long controllers take. False: no controllers run, so nothing changes by itself and deleted namespaces stay.
+   * Default: short delays.
+   */
   readonly controllers?: Partial<ControllerDelays> | false;
-  /** Default: the real time. */
+  /** Returns the current time. Default: the real time. */
   readonly now?: () => Date;
-  /** Events kept for watches; default 20,000. */
+  /** How many events are kept for watches. Default 20,000. */
   readonly historyLimit?: number;
-  /** Share one between simulators of a process to save memory. */
+  /** The specification from loadKubernetesSpec. Simulators in one process can share it to save memory. */
   readonly spec?: KubernetesSpec;
-  /** Average time between two log lines of a container; default 2 s. */
+  /** Average time between two log lines of a container, in milliseconds. Default 2 s. */
   readonly logPeriodMs?: number;
-  /** Replaces exec, attach, port-forward and logs. */
+  /** Handlers for exec, attach, port-forward and logs that replace the simulated ones. */
   readonly streams?: StreamHooks;
 }
 
 const defaultDelays: ControllerDelays = { podStartMs: 50, podStopMs: 50, jobRunMs: 100 };
 
-/** Names that every simulator's serving certificate has beside its listen address. */
+/** Names in every serving certificate, in addition to the listen address. */
 const servingNames = ['127.0.0.1', '::1', 'localhost', 'kubernetes', 'kubernetes.default.svc'];
 
-/** A running simulator. */
+/** A running simulated API server. */
 export interface Simulator {
   readonly name: string;
-  /** `https://127.0.0.1:port`. */
+  /** The server's address, such as `https://127.0.0.1:6443`. */
   readonly url: string;
   readonly port: number;
   readonly caPem: string;
   readonly version: string;
-  /** A token of a member of system:masters, made at start. */
+  /** A bearer token of a user in the group system:masters, made at start. */
   readonly adminToken: string;
-  /** Makes the token authenticate as the user from now on. */
+  /** From now on, the token authenticates as this user. */
   addToken(token: string, user: SimUser): void;
   removeToken(token: string): void;
-  /** A client certificate of the simulator's CA. */
+  /** Makes a client certificate with this server's CA. */
   issueClientCertificate(user: string, groups?: readonly string[]): Promise<KeyPair>;
-  /** Objects from code, past authentication and authorization. */
+  /** Direct access to the objects, without authentication and authorization. */
   readonly store: SimObjects;
   readonly audit: AuditLog;
   readonly faults: Faults;
-  /** Ends every watch, stream and connection, stops timers and the listener. */
+  /** Ends all watches, streams and connections, and stops timers and the listener. */
   close(): Promise<void>;
 }
 
-/** Starts a simulator. Rejects when the port is taken. */
+/** Starts a simulated API server. Rejects when the port is in use. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { name = 'sim', host = '127.0.0.1', version = 'v1.36.3' } = options;
   const now = options.now ?? (() => new Date());
@@ -151,9 +154,9 @@ interface ClusterParts {
   readonly now: () => Date;
   readonly spec: KubernetesSpec;
   readonly authority: CertificateAuthority;
-  /** Who each bearer token is; changed while the simulator runs. */
+  /** The users by bearer token. It can change while the server runs. */
   readonly tokens: Map<string, SimUser>;
-  /** How to end each open watch and stream. */
+  /** Functions that end the open watches and streams. */
   readonly streams: Set<() => void>;
 }
 

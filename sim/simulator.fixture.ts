@@ -1,5 +1,5 @@
-// A simulator for one test and a small HTTPS client for it. The client keeps connections, so it is closed before the
-// simulator.
+// A simulated API server for one test, with a small HTTPS client. The client keeps connections open, so it is closed
+// before the server.
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';
@@ -9,42 +9,42 @@ import type { JsonObject } from './types.ts';
 
 const spec = loadKubernetesSpec();
 
-/** An answer, read to its end. */
+/** An answer whose body was read to its end. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
-  /** The body as JSON. */
+  /** The body, parsed as JSON. Throws when it is not JSON. */
   readonly json: any;
 }
 
-/** What to send. */
+/** What a test sends: method, body, headers and token. */
 export interface Ask {
   readonly method?: string;
   readonly body?: unknown;
-  /** Name, value pairs; Content-Type application/json when there is a body and none is given. */
+  /** The headers by name. With a body, Content-Type defaults to application/json. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Default: the admin token; '' for none. */
+  /** The bearer token. Default: the administrator's token. '' sends none. */
   readonly token?: string;
 }
 
-/** A simulator and its client. */
+/** A simulated API server and a client for it. */
 export interface Bench {
   readonly sim: Simulator;
   ask(path: string, ask?: Ask): Promise<Answer>;
-  /** An open watch: events as they come. */
+  /** Opens a watch at this path, as a request of its own. */
   watch(path: string, ask?: Ask): Promise<WatchStream>;
 }
 
-/** A running watch. */
+/** A watch that a test reads event by event. */
 export interface WatchStream {
   readonly headers: IncomingMessage['headers'];
-  /** The next event; undefined when the stream ended. */
+  /** The next event; undefined when the watch has ended. */
   next(): Promise<JsonObject | undefined>;
   close(): void;
 }
 
-/** Starts a simulator that ends with the test. Nothing changes by itself unless `controllers` is given. */
+/** Starts a simulated API server that ends with the test. Controllers run only if `controllers` is given. */
 export async function simulate(t: TestContext, options: SimulatorOptions = {}): Promise<Bench> {
   const sim = await startSimulator({ spec, controllers: false, ...options });
   const agent = new Agent({ keepAlive: true });
@@ -121,12 +121,12 @@ async function* linesOf(stream: IncomingMessage): AsyncGenerator<string, undefin
       yield* lines;
     }
   } catch {
-    // The watch was closed from this side.
+    // The test has closed the watch.
   }
   return undefined;
 }
 
-/** A ConfigMap to write. */
+/** A ConfigMap for a request body. */
 export function configMap(
   name: string,
   data: Record<string, string> = { a: 'b' },
@@ -135,7 +135,7 @@ export function configMap(
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...(labels && { labels }) }, data };
 }
 
-/** A Pod to write. */
+/** A Pod for a request body. */
 export function pod(name: string, more: JsonObject = {}): JsonObject {
   const containers = [{ name: 'c', image: 'nginx:1' }];
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { app: name } }, spec: { containers, ...more } };

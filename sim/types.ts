@@ -1,10 +1,10 @@
-// The shapes every file of the simulator shares: objects, metadata, users. Stored objects are never mutated in
-// place: a change is a new object with a new resourceVersion.
+// Types that all files of the simulator use: objects, metadata, users. A stored object is never changed; an update
+// stores a new object with a new resourceVersion.
 
-/** Any JSON object; the simulator handles kinds it has no types for. */
+/** Any JSON object. The simulator has no types for single kinds. */
 export type JsonObject = Record<string, any>;
 
-/** metav1.OwnerReference. */
+/** The same as metav1.OwnerReference. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -14,7 +14,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
-/** metav1.ObjectMeta, as far as the simulator reads it. */
+/** The fields of metav1.ObjectMeta that the simulator uses. */
 export interface ObjectMeta {
   name: string;
   generateName?: string;
@@ -32,7 +32,7 @@ export interface ObjectMeta {
   managedFields?: JsonObject[];
 }
 
-/** A Kubernetes object as stored and sent. */
+/** A Kubernetes object, as it is stored and sent. */
 export interface KubeObject {
   apiVersion: string;
   kind: string;
@@ -40,7 +40,7 @@ export interface KubeObject {
   [field: string]: any;
 }
 
-/** The identity of a caller (k8s.io/apiserver user.Info). */
+/** An authenticated user (k8s.io/apiserver user.Info). */
 export interface SimUser {
   readonly name: string;
   readonly uid?: string;
@@ -48,12 +48,12 @@ export interface SimUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A deep copy of plain JSON. */
+/** A deep copy of a JSON value. */
 export function copy<T>(value: T): T {
   return structuredClone(value);
 }
 
-/** RFC 3339 in whole seconds, as metav1.Time is written. */
+/** The time as RFC 3339 text in whole seconds, like metav1.Time. */
 export function timestamp(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }

@@ -1,5 +1,5 @@
-// Texts that cells of several types share: containers, labels, selectors, shortened lists. Labels are sorted by key, as
-// Go's printers do, whatever order the object has them in.
+// Texts that cells of several types use: containers, labels, selectors, shortened lists. Labels are sorted by key, as
+// in kube-apiserver's printers, whatever their order in the object.
 import type { Cells, KubeObject } from './printer.ts';
 
 interface Container {
@@ -7,7 +7,7 @@ interface Container {
   readonly image?: string;
 }
 
-/** `spec.template` of a workload. */
+/** The field `spec.template` of a workload. */
 export interface PodTemplate {
   readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: {
@@ -16,7 +16,6 @@ export interface PodTemplate {
   };
 }
 
-/** meta.k8s.io/v1 LabelSelector. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly {
@@ -26,20 +25,23 @@ export interface LabelSelector {
   }[];
 }
 
-/** The two columns of a pod template's containers. */
+/** The cells of the columns Containers and Images, which several workload types have. */
 export function templateCells<T>(templateOf: (object: T) => PodTemplate | undefined): Cells<T> {
   const texts = (object: T, field: 'name' | 'image'): string =>
     (templateOf(object)?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
   return { Containers: (object) => texts(object, 'name'), Images: (object) => texts(object, 'image') };
 }
 
-/** The name of a class, marked as the default one by an annotation `<prefix>/is-default-class`. */
+/**
+ * The name of a StorageClass or similar, with ` (default)` when one of the annotations `<prefix>/is-default-class` says
+ * so.
+ */
 export function markedName({ metadata }: KubeObject, prefixes: readonly string[]): string {
   const isDefault = prefixes.some((prefix) => metadata?.annotations?.[`${prefix}/is-default-class`] === 'true');
   return `${metadata?.name ?? ''}${isDefault ? ' (default)' : ''}`;
 }
 
-/** `a=1,b=2`, `<none>` for no labels (labels.FormatLabels). */
+/** Labels as text, such as `a=1,b=2`; `<none>` when there are none (apimachinery labels.FormatLabels). */
 export function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
   return (
     sortedEntries(labels)
@@ -52,7 +54,7 @@ export function sortedEntries<Value>(record: Readonly<Record<string, Value>> | u
   return Object.entries(record ?? {}).sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0));
 }
 
-/** A selector as text, '' for an empty one (metav1.LabelSelectorAsSelector). */
+/** A selector as text; '' for an empty selector (metav1.LabelSelectorAsSelector). */
 export function selectorText(selector: LabelSelector | undefined): string {
   const equals = sortedEntries(selector?.matchLabels).map(([key, value]) => ({ key, text: `${key}=${value}` }));
   const others = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
@@ -66,18 +68,18 @@ export function selectorText(selector: LabelSelector | undefined): string {
   return sorted.map(({ text }) => text).join(',');
 }
 
-/** The same with `<none>` for an empty one (metav1.FormatLabelSelector). */
+/** A selector as text; `<none>` for an empty selector (metav1.FormatLabelSelector). */
 export function selectorCell(selector: LabelSelector | undefined): string {
   return selectorText(selector) || '<none>';
 }
 
-/** The first `most` of a list: `a,b,c + 2 more...`. */
+/** The first `most` items, and how many more there are: `a,b,c + 2 more...`. */
 export function shortList(items: readonly string[], most: number, separator = ','): string {
   const shown = items.slice(0, most).join(separator);
   return items.length > most ? `${shown} + ${items.length - most} more...` : shown;
 }
 
-/** A flag that may be missing. */
+/** The text for a boolean field: `True` or `False`, `<unset>` when the field is missing. */
 export function flagText(value: boolean | null | undefined): string {
   return value === undefined || value === null ? '<unset>' : value ? 'True' : 'False';
 }

@@ -1,5 +1,6 @@
-// Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor).
-// A value of another type than the column's gives no cell, but a text column shows any value, lists as JSON.
+// Makes the cells of custom resources from the `additionalPrinterColumns` of their CRD, as apiextensions-apiserver's
+// tableconvertor does. A value whose type differs from the column's gives an empty cell. Only a column of type string
+// shows any value, lists as JSON.
 import { exactInteger, isExactInteger } from '../lib/json/exact-json.ts';
 import type { PrinterColumn } from './printer-column.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from './printer.ts';
 import { parsePrinterPath, type PrinterPath } from './printer-path.ts';
 
-/** One column with the function that makes its cells. */
+/** A column with the function that makes its cell. */
 export interface CustomColumn {
   readonly column: TableColumn;
   readonly cell: (object: KubeObject, ages: Ages) => Cell;
@@ -25,7 +26,8 @@ const ageOnly: readonly PrinterColumn[] = [
 ];
 
 /**
- * Prepares the columns of a CRD's version. The first one whose path cannot be read ends them, as in kube-apiserver.
+ * Prepares the columns of one version of a CRD. As in kube-apiserver, a column with an invalid path is dropped together
+ * with all columns after it.
  */
 export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
   const printer: CustomColumn[] = [];
@@ -78,7 +80,7 @@ function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages)
   }
 }
 
-/** Go's int64(value) on amd64: a number that does not fit becomes the least one. */
+/** Converts as Go's int64(value) does on amd64: a number out of range becomes -2^63. */
 function wholeNumber(value: number): Cell {
   return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : exactInteger('-9223372036854775808');
 }
@@ -90,7 +92,7 @@ function dateCell(text: string, ages: Ages): Cell {
   return rfc3339.test(text) && !Number.isNaN(Date.parse(text)) ? ages.since(text) : '<invalid>';
 }
 
-/** Go's text of a value: fmt.Fprint for scalars, JSON with sorted keys for the others. */
+/** A value as Go prints it: scalars with fmt.Fprint, objects and lists as JSON with sorted keys. */
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return '<no value>';
   if (isExactInteger(value)) return value.rawJSON;
@@ -98,7 +100,10 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? goJson(value) : String(value);
 }
 
-/** Go's `%v` of a float64 (strconv.FormatFloat with 'g' and the shortest digits); whole numbers are integers there. */
+/**
+ * A number as Go's `%v` prints a float64 (strconv.FormatFloat with 'g', shortest digits). Whole numbers print as
+ * integers.
+ */
 export function goNumber(value: number): string {
   if (Number.isSafeInteger(value)) return String(value);
   const [digits, exponent] = value.toExponential().split('e') as [string, string];
@@ -108,8 +113,8 @@ export function goNumber(value: number): string {
 }
 
 /**
- * encoding/json of a decoded object: keys sorted, `<`, `>` and `&` escaped. Written out, since an object would move
- * keys such as `1` to its front.
+ * JSON as Go's encoding/json writes it: sorted keys, with `<`, `>` and `&` escaped. JSON.stringify cannot be used,
+ * because JavaScript objects move keys such as `1` to the front.
  */
 function goJson(value: unknown): string {
   if (isExactInteger(value)) return value.rawJSON;

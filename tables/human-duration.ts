@@ -1,7 +1,7 @@
-// Durations as kubectl shows them: two or three figures (apimachinery/pkg/util/duration.HumanDuration). Clocks differ,
-// so up to two seconds in the future are `0s`, and more is `<invalid>`.
+// Prints durations as kubectl does, with two or three digits (apimachinery/pkg/util/duration.HumanDuration). Clocks may
+// differ, so a time up to two seconds in the future gives `0s`; a later one gives `<invalid>`.
 
-/** @param durationMs milliseconds, negative for the future */
+/** The duration as text, such as `5d`. @param durationMs in milliseconds; negative when the time is in the future */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);
   if (seconds < -1) return '<invalid>';

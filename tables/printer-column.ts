@@ -1,4 +1,4 @@
-// The columns that a CustomResourceDefinition gives the Tables of its objects.
+// A column that a CustomResourceDefinition defines for tables of its objects.
 
 /** apiextensions.k8s.io/v1 CustomResourceColumnDefinition. */
 export interface PrinterColumn {

@@ -1,7 +1,8 @@
-// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. An index
-// beyond a list is an error, a missing key is not; both give no cell. A filter compares only values of the same kind.
+// Evaluates the JSONPath of a CRD's printer column as k8s.io/client-go/util/jsonpath does with missing keys allowed. An
+// index beyond the end of a list is an error, and a missing key finds nothing; both give an empty cell. A filter
+// compares only values of the same type.
 
-/** Gives the values a path finds, in order. @throws RangeError or TypeError where Go's evaluation fails */
+/** Returns the values that the path finds, in order. @throws RangeError or TypeError when Go's evaluation would fail */
 export type PrinterPath = (object: unknown) => readonly unknown[];
 
 type Step = (values: readonly unknown[]) => readonly unknown[];
@@ -10,8 +11,8 @@ const longestPath = 2048;
 const deepestFilter = 4;
 
 /**
- * Reads `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.metadata.labels.a\.b`, … @throws
- * SyntaxError
+ * Parses a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status` or `.metadata.labels.a\.b`.
+ * @throws SyntaxError for an invalid path
  */
 export function parsePrinterPath(text: string): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
@@ -79,7 +80,7 @@ function unquote(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
 }
 
-/** A name up to the next terminator; a backslash takes one as part of it. */
+/** Reads a field name up to the next terminator. After a backslash, a terminator is part of the name. */
 function readField(text: string, start: number, steps: Step[]): number {
   let at = start;
   while (at < text.length && !terminators.includes(text[at]!)) at += text[at] === '\\' ? 2 : 1;
@@ -98,7 +99,7 @@ function childrenOf(value: unknown): readonly unknown[] {
   return typeof value === 'object' && value !== null ? Object.values(value) : [];
 }
 
-/** `..`: every object and list below, parents before children. */
+/** The operator `..`: all objects and lists at any depth, parents before their children. */
 function everything(values: readonly unknown[]): readonly unknown[] {
   const found: unknown[] = [];
   const visit = (value: unknown): void => {
@@ -157,7 +158,7 @@ function sliceOf(
   return value.slice(start, end).filter((_, i) => i % step === 0);
 }
 
-/** Where the `)` of `)]` is that closes a filter; quotes hide one. */
+/** The position of the `)` that closes a filter. A `)` inside quotes does not count. */
 function filterEnd(text: string, start: number): number {
   let quote = '';
   for (let at = start; at < text.length; at++) {
@@ -218,7 +219,10 @@ function tryRun(steps: readonly Step[], element: unknown): readonly unknown[] {
   }
 }
 
-/** @throws TypeError for values of different kinds, as text/template's comparisons */
+/**
+ * Compares two values for a filter: -1, 0 or 1.
+ * @throws TypeError when they have different types, as comparisons of Go's text/template do
+ */
 function orderOf(left: unknown, right: unknown): number {
   if (typeof left !== typeof right || typeof left === 'object' || typeof left === 'undefined')
     throw new TypeError('incompatible types for comparison');

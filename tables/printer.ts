@@ -1,22 +1,22 @@
-// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Cells
-// are typed (a count is a number, `2/3` a text), and ages are counted to the moment of the answer.
+// Defines how rows of a table are printed: the columns of a type, and the cells for one object, as in kube-apiserver's
+// printers. Cells have types: a count is a number, `2/3` is a text. Ages are relative to the time of the answer.
 import type { ExactInteger } from '../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
-/** One cell. */
+/** The value of one cell in a table row. */
 export type Cell = string | number | boolean | null | ExactInteger;
 
-/** meta.k8s.io/v1 TableColumnDefinition. */
+/** The same as meta.k8s.io/v1 TableColumnDefinition. */
 export interface TableColumn {
   readonly name: string;
   readonly type: string;
   readonly format: string;
   readonly description: string;
-  /** 0 is always shown, more only by `-o wide`. */
+  /** A column with priority 0 is always shown; others only with `kubectl -o wide`. */
   readonly priority: number;
 }
 
-/** meta.k8s.io/v1 TableRowCondition. */
+/** The same as meta.k8s.io/v1 TableRowCondition. */
 export interface RowCondition {
   readonly type: string;
   readonly status: string;
@@ -24,7 +24,7 @@ export interface RowCondition {
   readonly message?: string;
 }
 
-/** `metadata` of an object, as far as printers read it. */
+/** The fields of an object's `metadata` that printers read. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly namespace?: string;
@@ -44,28 +44,29 @@ export interface KubeObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** How to print one type. */
+/** The columns of one type, and how to make its cells. */
 export interface Printer {
   readonly columns: readonly TableColumn[];
   readonly cells: AllCells<KubeObject>;
   readonly conditions?: (object: KubeObject) => readonly RowCondition[];
 }
 
-/** Printers by resource. */
+/** Printers by type, with keys such as `deployments.apps`, or `pods.` in the core group. */
 export type Printers = Readonly<Record<string, Printer>>;
 
-/** Makes all cells of a row. */
+/** Returns all cells of a row, in the order of the columns. */
 export type AllCells<T> = (object: T & KubeObject, ages: Ages) => readonly Cell[];
 
-/** Makes the cells of single columns, by name of the column. */
+/** Functions that return one cell each, by the name of the column. */
 export type Cells<T> = Readonly<Record<string, (object: T & KubeObject, ages: Ages) => Cell>>;
 
 /**
- * A printer of columns that are written as text, one a line: `Name:type:format:priority = path ?? missing |
- * description`. Format and priority may be left out. The cell is the value at the path, with `missing` for null or
- * undefined, or with `||` for the empty text as well; `missing` is JSON or text, '' by default. A column without a path
- * has its cell in `cells`. `@name` and `@age` stand for the descriptions and cells of those two; `\n` is a line end.
- * @throws Error for a column without a cell
+ * Makes a printer from a text with one column in each line: `Name:type:format:priority = path ?? missing |
+ * description`. Format and priority may be left out. The cell is the value at the path. After `??` stands the value to
+ * show for null or undefined, as JSON or plain text; after `||` it is also shown for ''. Without either, a missing
+ * value gives ''. For a column without a path, `cells` must have a function. `@name` and `@age` stand for the usual
+ * name and age columns. `\n` is a line break.
+ * @throws Error for a column without path and function
  */
 export function printer<T extends object = KubeObject>(
   columns: string,
@@ -85,7 +86,10 @@ export function printer<T extends object = KubeObject>(
 
 interface Line {
   readonly column: TableColumn;
-  /** `@name`, `@age` or a path with what stands for a missing value; undefined for a cell of its own. */
+  /**
+   * How the cell is made: `@name`, `@age`, or a path with the value to show when it is missing. Undefined when `cells`
+   * has a function.
+   */
   readonly source: string | undefined;
 }
 
@@ -132,11 +136,11 @@ function missingCell(text: string): Cell {
   }
 }
 
-/** Durations at the moment of the answer. */
+/** Makes texts for ages, relative to the time of the answer. */
 export interface Ages {
-  /** Since a time; `<unknown>` for none. */
+  /** The time since `timestamp`, such as `5d`; `<unknown>` when it is missing or invalid. */
   readonly since: (timestamp: string | null | undefined) => string;
-  /** Since the object was created. */
+  /** The time since the object's creation, such as `5d`. */
   readonly of: (object: KubeObject) => string;
 }
 

@@ -1,5 +1,6 @@
-// Columns and rows of `meta.k8s.io/v1` Tables as kube-apiserver has them: those of the built-in types (Kubernetes
-// pkg/printers/internalversion), those of a CustomResourceDefinition, or name and date for any other type.
+// Makes the columns and rows of `meta.k8s.io/v1` Tables as kube-apiserver does: for built-in types (Kubernetes
+// pkg/printers/internalversion), for custom resources by their CRD, and for any other type the name and the creation
+// date.
 import { customColumns, customPrinter } from './custom-columns.ts';
 import type { PrinterColumn } from './printer-column.ts';
 import {
@@ -27,11 +28,11 @@ export interface TableRow {
   readonly conditions?: readonly RowCondition[];
 }
 
-/** Columns of one type, and how its rows are made. */
+/** The columns of a type, and how to make its rows. */
 export interface RowMaker {
   readonly columns: readonly TableColumn[];
   /**
-   * @param nowMs Unix milliseconds that ages are counted to
+   * @param nowMs the time to which ages are counted, in Unix milliseconds
    * @throws TypeError or RangeError for an object of another shape than its type has
    */
   readonly row: (object: KubeObject, nowMs: number) => TableRow;
@@ -75,7 +76,10 @@ export function rowsOfType(group: string, resource: string): RowMaker {
   };
 }
 
-/** The rows of a custom resource. @param columns `additionalPrinterColumns`; with none there is the age alone */
+/**
+ * The rows of a custom resource.
+ * @param columns its CRD's `additionalPrinterColumns`; when empty, only the age is shown
+ */
 export function rowsOfCustomType(columns: readonly PrinterColumn[]): RowMaker {
   const printer = customPrinter(columns);
   return {

@@ -53,7 +53,7 @@ function refusedSecret(exec: string): string {
 
 test('without a configuration or a command nothing is run (CG-57, CG-58)', () => {
   assert.match(refusedSecret(''), /data\.exec is missing/);
-  assert.match(refusedSecret(JSON.stringify({ apiVersion: v1 })), /command that is not among the allowed ones/);
+  assert.match(refusedSecret(JSON.stringify({ apiVersion: v1 })), /command that is not allowed/);
 });
 
 test('a command that is not there is named (CG-59)', async () => {

@@ -1,5 +1,6 @@
-// One collection of a test hub with lists, pages and watches. Versions count over the whole collection, as etcd's do: a
-// watch from version N gets every event after N, or 410 when those are compacted away.
+// A collection of a test API server that answers lists (with pages) and watches. As in etcd, each change gets the next
+// resourceVersion of the whole collection. A watch from version N gets every event after N, or 410 when the events
+// since N were compacted.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HubObject } from './hub-types.ts';
 
@@ -9,23 +10,28 @@ interface Event {
 }
 
 export interface TestCollection {
-  /** Answers one request; hand it to {@link startTestHub}. */
+  /** The request handler of this collection; pass it to {@link startTestHub}. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Makes or changes an object. */
+  /** Creates the object, or replaces it when one of this name exists. Open watches get ADDED or MODIFIED. */
   put(name: string, fields?: object): HubObject;
   remove(name: string): void;
-  /** Sends a bookmark of the present version to every watch. */
+  /** Sends a BOOKMARK event with the current resourceVersion to every open watch. */
   bookmark(): void;
-  /** Forgets all events so far: a watch from before is answered 410. */
+  /**
+   * Drops all past events, as etcd's compaction does: a watch that asks for an older resourceVersion is answered 410.
+   */
   compact(): void;
-  /** Watches open now. */
+  /** The answers of the watches that are open now. */
   readonly watches: Set<ServerResponse>;
   readonly version: () => number;
-  /** Back to an earlier version with the present objects, as after a restored backup. */
+  /** Sets the resourceVersion back to `version` and keeps the objects, as when etcd was restored from a backup. */
   rewind(version: number): void;
 }
 
-/** @param intercept takes a request away by returning true; `watch` is false for lists */
+/**
+ * Makes an empty collection.
+ * @param intercept called first for every request; when it returns true, it has answered the request itself
+ */
 export function makeTestCollection(
   intercept: (url: URL, response: ServerResponse, request: IncomingMessage) => boolean = () => false,
 ): TestCollection {
@@ -115,7 +121,7 @@ export function makeTestCollection(
   };
 }
 
-/** A `metav1.Status` as kube-apiserver writes it. */
+/** Answers with a `metav1.Status`, as kube-apiserver does for errors. */
 export function answerStatus(response: ServerResponse, code: number, reason: string): void {
   response.writeHead(code, { 'content-type': 'application/json' });
   response.end(JSON.stringify(statusObject(code, reason)));

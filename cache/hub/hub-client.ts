@@ -1,6 +1,7 @@
-// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. An
-// answer that was cut throws, since half a list reads like a whole one. Watches end when the hub stops answering, so
-// that the caches behind them do not go stale in silence.
+// Sends requests to the hub's API server with the gateway's own credential. `request` returns a whole answer (lists,
+// reviews) and throws when the answer was cut, because half a list would look like a complete one. `open` returns a
+// stream (watches). When the hub stops answering, open streams are ended with an error, so that nobody keeps reading
+// from a dead connection.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
@@ -14,13 +15,13 @@ import { maxHeaderBytes } from '../../lib/limits.ts';
 import type { Credential } from '../model/records.ts';
 
 export interface HubClientOptions {
-  /** Sent as `User-Agent: portcullis/<version>`. */
+  /** The version of Portcullis, sent as `User-Agent: portcullis/<version>`. */
   readonly version: string;
-  /** Longest whole answer, decompressed. */
+  /** Upper limit of the body of a whole answer, after decompression. Default 64 MiB. A longer body is an error. */
   readonly maxAnswerBytes?: number;
-  /** While watches are open and nothing came from the hub for this long, the client asks it for a sign of life. */
+  /** When watches are open and no byte came from the hub for this many milliseconds, the client asks for `/livez`. */
   readonly silenceMs?: number;
-  /** The watches end when no sign of life comes within this time. */
+  /** When `/livez` is not answered within this many milliseconds, all open watches are ended with an error. */
   readonly signTimeoutMs?: number;
 }
 
@@ -28,7 +29,10 @@ const defaultMaxAnswerBytes = 64 * 1024 * 1024;
 const tcpKeepAliveMs = 30_000;
 const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\//;
 
-/** A review: a POST of which nothing is stored, so it may be sent again like a GET. */
+/**
+ * Whether the call is a TokenReview or a SubjectAccessReview. The API server stores nothing for such a POST, so it is
+ * safe to send it again.
+ */
 export function isReview({ method, path }: HubCall): boolean {
   return method === 'POST' && reviewPath.test(path);
 }
@@ -40,7 +44,11 @@ interface Sent {
 
 type Kind = 'short' | 'long';
 
-/** @param connection read anew for every request; closed by its owner, not here */
+/**
+ * Makes a client for the hub's API server.
+ * @param connection asked for the present address and credential on every request; the client's `close` does not close
+ * it
+ */
 export function makeHubClient(connection: HubConnection, options: HubClientOptions): HubClient {
   return new HttpsHubClient(connection, options);
 }
@@ -82,7 +90,7 @@ class HttpsHubClient implements HubClient {
     if (!request.destroyed) this.#streams.add(sent);
     request.once('close', () => this.#streams.delete(sent));
     const close = (): void => void request.destroy();
-    // From here on the signal ends the stream, no longer the wait for it.
+    // After the answer's head has come, aborting `call.signal` closes the stream.
     call.signal?.addEventListener('abort', close);
     request.once('close', () => call.signal?.removeEventListener('abort', close));
     if (this.#closed || call.signal?.aborted === true) close();
@@ -101,18 +109,22 @@ class HttpsHubClient implements HubClient {
     this.#transport?.destroy();
   }
 
-  /** Runs `work` under the call's own deadline and signal. */
+  /**
+   * Runs `work` and rejects when `call.timeoutMs` is over or `call.signal` is aborted. Every rejection is
+   * HUB_UNAVAILABLE.
+   */
   async #timed<Result>(call: HubCall, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const url = this.url;
     if (this.#closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
     const expire = (): void => {
-      // Idle connections may lead to the same dead end.
+      // The hub did not answer in time. Pooled idle connections may not reach it either, so the next request opens a
+      // new one.
       this.#transport?.closeIdle();
       limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
     };
     const timer = setTimeout(expire, call.timeoutMs);
-    const leave = (): void => limit.abort(hubUnavailable(url, 'the request was given up'));
+    const leave = (): void => limit.abort(hubUnavailable(url, 'the request was cancelled'));
     call.signal?.addEventListener('abort', leave);
     if (call.signal?.aborted === true) leave();
     const aborted = new Promise<never>((_, reject) => {
@@ -129,7 +141,10 @@ class HttpsHubClient implements HubClient {
     }
   }
 
-  /** Sends again what an idle connection swallowed, and what a fresher credential may do. */
+  /**
+   * Sends the call a second time in two cases: a pooled connection was cut before the answer began and the call is safe
+   * to repeat, or the answer was 401 and the credential could be renewed.
+   */
   async #sendWithRetry(call: HubCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
     let sent: Sent;
     try {
@@ -145,7 +160,10 @@ class HttpsHubClient implements HubClient {
     return this.#send(call, kind, signal);
   }
 
-  /** After a 401. True when there is another credential now. */
+  /**
+   * Loads the credential again after the hub answered 401. Returns true when the new credential differs from the
+   * refused one.
+   */
   async #renewCredential(): Promise<boolean> {
     const source = this.#connection.current().credential;
     const refused = await source.current();
@@ -169,7 +187,7 @@ class HttpsHubClient implements HubClient {
       maxHeaderSize: maxHeaderBytes,
       headers: {
         accept: call.accept ?? 'application/json',
-        // The hub flushes a watch event by event only when it is not compressed.
+        // kube-apiserver may buffer watch events when it compresses the answer, so watches ask for no compression.
         'accept-encoding': kind === 'short' ? 'gzip' : 'identity',
         'user-agent': this.#userAgent,
         ...(credential.authorization === undefined ? {} : { authorization: credential.authorization }),
@@ -192,8 +210,11 @@ class HttpsHubClient implements HubClient {
     const access = this.#connection.current();
     if (this.#transport?.serves(access, credential.clientCertificate) !== true) {
       this.#transport?.retire();
-      // A watch may go on for minutes. It is opened again so that it follows the present trust, too.
-      endStreams(this.#streams, hubUnavailable(this.url, 'its trust or our certificate changed'));
+      // Open watches use the old trust or client certificate. They are ended, so that their readers open them again.
+      endStreams(
+        this.#streams,
+        hubUnavailable(this.url, 'its certificate authority or the client certificate was replaced; connecting again'),
+      );
       this.#transport = makeHubTransport(access, credential.clientCertificate);
     }
     return this.#transport;
@@ -238,8 +259,8 @@ class HttpsHubClient implements HubClient {
   }
 
   /**
-   * Ends the watches of a hub that is silently gone: a dead connection may show no sign for minutes. An API server that
-   * lives answers `/livez`, whatever the status.
+   * Asks `/livez` when watches are open and the hub has been silent. Without an answer, the watches are ended: TCP may
+   * take minutes to report a dead connection. Any HTTP status counts as a sign of life.
    */
   async #askForSign(): Promise<void> {
     if (this.#asking || this.#streams.size === 0) return;
@@ -257,14 +278,14 @@ class HttpsHubClient implements HubClient {
 }
 
 /**
- * Ends the streams with `error` for their readers. It destroys the answer: with the request destroyed, readers would
- * learn only that the connection was cut.
+ * Ends the streams; their readers get `error`. The answer is destroyed and not the request, because after a destroyed
+ * request readers would only get a generic "connection cut" error.
  */
 function endStreams(streams: Iterable<Sent>, error: Error): void {
   for (const { answer } of streams) answer.destroy(error);
 }
 
-/** A pooled connection was closed before the head of the answer: the request may never have been read. */
+/** A pooled connection was closed before the answer's head came. The server may not have read the request at all. */
 class CutBeforeHead extends Error {}
 
 function headOf(request: ClientRequest): Promise<IncomingMessage> {
@@ -281,8 +302,11 @@ function decoded(answer: IncomingMessage, url: string): AsyncIterable<Buffer> {
   if (encoding === 'identity') return answer;
   if (encoding !== 'gzip') {
     answer.resume();
-    throw hubUnavailable(url, 'its answer is compressed in a way we did not ask for');
+    throw hubUnavailable(
+      url,
+      'its answer has a Content-Encoding that was not requested; check what stands between gateway and hub',
+    );
   }
-  // Iterating the result throws the error of either stream, a cut included.
+  // When the answer is cut or not valid gzip, iterating the returned stream throws.
   return pipeline(answer, createGunzip(), () => undefined);
 }

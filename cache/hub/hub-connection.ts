@@ -1,6 +1,6 @@
-// Where the hub is and as whom we ask it, from a kubeconfig file or from the pod we run in, kept fresh while its files
-// change. A ServiceAccount token is replaced on disk every hour, so callers read `current()` for every request. After a
-// bad edit the last good state stays in use.
+// Reads the hub's address and the gateway's credential for it, from a kubeconfig file or from the ServiceAccount of the
+// pod, and reads them again when the files change. Kubernetes replaces a ServiceAccount token on disk about every hour,
+// so callers must call `current()` for every request. When a changed file cannot be used, the last usable state stays.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
@@ -17,51 +17,63 @@ import { credentialOfPlan, type ExecSettings } from '../sources/kubeconfig/kubec
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from '../sources/kubeconfig/kubeconfig-file.ts';
 import { bareUser } from '../sources/kubeconfig/kubeconfig-user.ts';
 
-/** Everything one request to the hub needs. Frozen; the same object until something of it changes. */
+/**
+ * Address, trust and credential for requests to the hub. Frozen. `current()` returns the same object until something
+ * changes.
+ */
 export interface HubAccess {
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
   readonly credential: CredentialSource;
-  /** Equal keys mean that connections may be kept: endpoint and trust. */
+  /** Digest of endpoint and trust. While it stays equal, open connections may be used again. */
   readonly transportKey: string;
 }
 
-/** The hub as its client sees it. */
+/** Where requests to the hub go and with which credential. */
 export interface HubConnection {
-  /** For people: the kubeconfig file and context, or `in-cluster`. */
+  /** Where the connection was configured, for messages: the kubeconfig file and context, or `in-cluster`. */
   readonly origin: string;
-  /** Read it once per request. */
+  /** The present address and credential. Call it for every request, since both may change. */
   current(): HubAccess;
-  /** Why the last edit could not be used, undefined when the files are good. Holds no secret. */
+  /** Why the last change of the files could not be used; undefined when the files are good. Contains no secret. */
   problem(): string | undefined;
-  /** Reads the files again now (the hub answered 401). Never rejects. */
+  /**
+   * Reads the files again now, for example after a 401 of the hub. Never rejects; faults are reported by `problem()`.
+   */
   reload(): Promise<void>;
-  /** Ends the watch of the files and running plugins. */
+  /** Stops watching the files and ends running exec plugins. */
   close(): void;
 }
 
 export interface HubConnectionOptions {
-  /** Called when an edit cannot be used, and with undefined when that is mended. */
+  /** Called with a message when changed files cannot be used, and with undefined when they can be used again. */
   readonly onProblem?: (problem: string | undefined) => void;
-  /** For plugins. */
+  /** Settings for exec credential plugins: environment, clock, time limit. */
   readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
-  /** All files are read again this often even when no change was seen, as client-go does with token files. */
+  /**
+   * How often, in milliseconds, all files are read again even when no change was noticed, as client-go does with token
+   * files. Default one minute.
+   */
   readonly rereadMs?: number;
 }
 
-/** Where a pod finds its ServiceAccount (Kubernetes docs, "Accessing the API from a Pod"). */
+/** The folder where a pod finds its ServiceAccount files (Kubernetes docs, "Accessing the API from a Pod"). */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * The current context of a kubeconfig. Exec plugins are allowed: the file is the operator's own.
+ * Connects to the cluster of the file's current context. Exec plugins are allowed, because the operator wrote the file.
  * @throws ConfigurationError when the file cannot be used at start
  */
 export function readHubKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
   return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), hubFault);
 }
 
-/** The same for a webhook, which may have no credential and speak plain HTTP, as kube-apiserver reads such files. */
+/**
+ * Reads a kubeconfig for a webhook, as kube-apiserver does. Unlike a hub's kubeconfig, it may lack a credential and use
+ * plain http.
+ * @throws ConfigurationError when the file cannot be used at start
+ */
 export function readWebhookKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
   return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), webhookFault);
 }
@@ -83,9 +95,9 @@ async function readCurrentContext(path: string): Promise<Read> {
 }
 
 /**
- * The ServiceAccount of the pod this process runs in (client-go `rest.InClusterConfig`); undefined when it runs in
- * none.
- * @throws ConfigurationError when it runs in a pod whose ServiceAccount files cannot be used
+ * Connects as the ServiceAccount of the pod that this process runs in (client-go `rest.InClusterConfig`). Returns
+ * undefined when the process does not run in a pod.
+ * @throws ConfigurationError when the ServiceAccount files of the pod cannot be used
  */
 export async function inClusterConnection(
   environment: Readonly<Record<string, string | undefined>>,
@@ -119,7 +131,10 @@ export async function inClusterConnection(
   return startConnection(folder, options, () => Promise.resolve(read), hubFault);
 }
 
-/** The kubeconfig with that one context, renamed `hub`: a hub's context may have any name. */
+/**
+ * Returns the kubeconfig with `context` as its only context, renamed `hub`. The rename is needed because names of
+ * clusters have stricter rules than names of contexts.
+ */
 function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): Kubeconfig {
   return { ...kubeconfig, contexts: [{ ...context, name: 'hub', extensions: [] }] };
 }
@@ -127,13 +142,14 @@ function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): 
 interface Read {
   readonly kubeconfig: Kubeconfig;
   readonly origin: string;
-  /** The files that were read for it. */
+  /** The kubeconfig files that were read, by absolute path. */
   readonly readings: ReadonlyMap<string, FileReading>;
 }
 
 /**
- * @param file for messages, and relative paths start beside it
- * @param faultOf what a hub or webhook may not have in it
+ * Loads the files for the first time, and watches them from then on.
+ * @param file named in messages; relative paths inside the kubeconfig start in its folder
+ * @param faultOf returns why this connection cannot be used for a hub or webhook, or undefined when it can
  */
 async function startConnection(
   file: string,
@@ -154,7 +170,7 @@ async function startConnection(
   };
 }
 
-/** What was read last, and the watch that reads it again. */
+/** Holds the last usable address and credential, and reads the files again when they change. */
 class WatchedConnection {
   readonly #file: string;
   readonly #options: HubConnectionOptions;
@@ -183,7 +199,10 @@ class WatchedConnection {
     this.#watch = watchFiles({ ...options.watch, onChange: () => this.reload() });
   }
 
-  /** @throws ConfigurationError when the files cannot be used; nothing is watched then */
+  /**
+   * Reads the files for the first time.
+   * @throws ConfigurationError when they cannot be used; then nothing is watched
+   */
   async start(): Promise<void> {
     try {
       await this.#load();
@@ -204,7 +223,7 @@ class WatchedConnection {
       .then(() => this.#load())
       .then(
         () => this.#setProblem(undefined),
-        // Only errors of ours have words that may be shown.
+        // The message of any other error could quote a secret from a file, so it is not shown.
         (error: unknown) =>
           this.#setProblem(error instanceof ConfigurationError ? error.message : `${this.#file}: cannot be read again`),
       );
@@ -245,7 +264,7 @@ class WatchedConnection {
   }
 }
 
-/** What is allowed in the kubeconfig of a cluster but not in that of the hub. */
+/** Why a context cannot be used for the hub although it would be valid for a member cluster; undefined when it can. */
 function hubFault(draft: ClusterDraft): string | undefined {
   if (draft.spec.endpoint?.scheme !== 'https') return 'the hub is asked over https only; correct its server';
   if (draft.spec.proxy !== undefined)

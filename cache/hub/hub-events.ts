@@ -1,13 +1,13 @@
-// Reads the hub's lists and watches: pages, events, objects, and the Status of an error. An object without name or uid
-// could never be deleted from a cache again, so such an answer is refused as a whole and asked for again.
+// Parses the hub's answers: pages of lists, watch events, objects and Status errors. An object without name or uid
+// could not be matched with its later events, so an answer that contains one is rejected as a whole.
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import type { HubObject } from './hub-types.ts';
 
-/** One page of a list. */
+/** One page of a paged list. */
 export interface Page {
   readonly items: readonly HubObject[];
   readonly resourceVersion: string;
-  /** '' on the last page. */
+  /** The `continue` token for the next page; '' on the last page. */
   readonly continueToken: string;
 }
 
@@ -17,21 +17,21 @@ export type WatchLine =
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
   | { readonly type: 'ERROR'; readonly status: StatusAnswer };
 
-/** The parts of a `metav1.Status` a reflector decides by. */
+/** The fields of a `metav1.Status` that decide what a reflector does next. */
 export interface StatusAnswer {
-  /** 0 when it says none. */
+  /** The HTTP code; 0 when the Status has none, or the body was no Status. */
   readonly code: number;
   readonly reason: string;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @throws MalformedAnswer */
+/** Parses the body of a list answer. @throws MalformedAnswer */
 export function readPage(body: Buffer): Page {
   const list = parse(body.toString('utf8'));
   const metadata = recordOf(list['metadata']);
   const resourceVersion = metadata?.['resourceVersion'];
-  // Go writes an empty slice as null.
+  // An API server encodes an empty list as null, since Go does so with an empty slice.
   const items = list['items'] ?? [];
   if (typeof resourceVersion !== 'string' || resourceVersion === '' || !Array.isArray(items)) {
     throw new MalformedAnswer('a list without resourceVersion or items');
@@ -46,7 +46,7 @@ export function readPage(body: Buffer): Page {
   };
 }
 
-/** @throws MalformedAnswer */
+/** Parses one line of a watch. @throws MalformedAnswer */
 export function readWatchLine(line: string): WatchLine {
   const { type, object } = parse(line);
   if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, object: readObject(object) };
@@ -61,7 +61,7 @@ export function readWatchLine(line: string): WatchLine {
   throw new MalformedAnswer('an event of an unknown type');
 }
 
-/** The Status in an error's body; code 0 when the body is anything else. */
+/** The Status in the body of an error answer. When the body is no Status, code is 0 and reason is ''. */
 export function readStatus(body: Buffer): StatusAnswer {
   try {
     return statusOf(parse(body.toString('utf8')));
@@ -77,8 +77,8 @@ function statusOf(status: Json | undefined): StatusAnswer {
 }
 
 /**
- * The object without managedFields and without kubectl's copy of the whole object, which would show a Secret's data
- * among its annotations. Lists of built-in kinds leave out the kind of their items; it is filled in from the list.
+ * Returns the object without managedFields and without kubectl's last-applied annotation, which may contain the data of
+ * a Secret. In lists of built-in kinds the items have no `kind` and `apiVersion`, so the caller passes the list's.
  */
 function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObject {
   const object = recordOf(value);
@@ -106,7 +106,7 @@ function parse(text: string): Json {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's message quotes the text, which may be a Secret.
+    // The message of JSON.parse quotes the text, which may be a Secret.
     throw new MalformedAnswer('text that is not JSON');
   }
   const record = recordOf(value);

@@ -1,6 +1,6 @@
-// Turns anything that kept the hub from answering into one GatewayError that says where, why and what to look at. The
-// message reaches users and logs, so it holds our own words, the address and the system's error code, never text of a
-// library.
+// Turns any failure of a request to the hub into one GatewayError that says what failed and what to correct. Users and
+// logs see the message. So it consists of fixed texts, the address and the system's error code, and never of a
+// library's error text, which could contain a secret.
 import { GatewayError } from '../model/errors.ts';
 
 const reasons: ReadonlyMap<string, string> = new Map([
@@ -15,13 +15,14 @@ const reasons: ReadonlyMap<string, string> = new Map([
 ]);
 const untrusted = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT)/;
 
-/** HUB_UNAVAILABLE of the hub at `url`, with a reason in our own words. */
+/** A GatewayError HUB_UNAVAILABLE for the hub at `url`. `reason` is shown to users. */
 export function hubUnavailable(url: string, reason: string, cause?: unknown): GatewayError {
   return new GatewayError('HUB_UNAVAILABLE', `the hub ${url} did not answer: ${reason}`, { cause });
 }
 
 /**
- * Any error of a request to the hub as a GatewayError HUB_UNAVAILABLE; one that is that already is returned unchanged.
+ * Turns any error of a request to the hub into a GatewayError HUB_UNAVAILABLE. An error that is one already is returned
+ * as it is.
  */
 export function hubFault(url: string, error: unknown): GatewayError {
   if (error instanceof GatewayError) {
@@ -38,7 +39,10 @@ export function hubFault(url: string, error: unknown): GatewayError {
   return hubUnavailable(url, code === '' ? 'the request failed' : `the request failed (${code})`, error);
 }
 
-/** Whether the connection was closed under a request, as happens to pooled ones that idled. */
+/**
+ * Whether the error means that the peer closed the connection, as servers do with pooled connections that idle too
+ * long.
+ */
 export function isCut(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ECONNRESET' || code === 'EPIPE';

@@ -1,8 +1,8 @@
-// Paths and names of what is watched on the hub, and the RBAC rule that a watch needs. The rule in an error is exactly
-// the missing one, so that an operator does not grant too much.
+// Builds the paths and display names of resources that are watched on the hub, and names the RBAC rule that a refused
+// watch lacks. Error messages show exactly that rule, so that an operator does not grant more than needed.
 import type { WatchedResource } from './hub-types.ts';
 
-/** Path of the collection with its selectors and `query`. */
+/** The path of the collection with its label and field selectors, and with the further parameters of `query`. */
 export function collectionPath(
   { group, version, resource, namespace, labelSelector, fieldSelector }: WatchedResource,
   query: Readonly<Record<string, string>>,
@@ -18,7 +18,10 @@ export function collectionPath(
   return `${root}${scope}/${resource}${text === '' ? '' : `?${text}`}`;
 }
 
-/** `managedclusters.cluster.open-cluster-management.io`, with namespace and selectors where there are any. */
+/**
+ * The name for messages, such as `managedclusters.cluster.open-cluster-management.io`, with namespace and selectors if
+ * any.
+ */
 export function resourceLabel(resource: WatchedResource): string {
   const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
   const where = resource.namespace === undefined ? '' : ` in namespace ${resource.namespace}`;
@@ -26,14 +29,14 @@ export function resourceLabel(resource: WatchedResource): string {
   return `${name}${where}${selectors.length === 0 ? '' : ` (${selectors.join(', ')})`}`;
 }
 
-/** Which rule lets the gateway watch it, for a person who writes RBAC. */
+/** The RBAC rule that lets the gateway list and watch the resource, in words for an operator. */
 export function missingRule(resource: WatchedResource): string {
   const { group, namespace } = resource;
   const kind = namespace === undefined ? 'ClusterRole' : `Role in namespace ${namespace}`;
   return `a ${kind} with apiGroups ["${group}"], resources ["${resource.resource}"], verbs ["list", "watch"]`;
 }
 
-/** Equal for equal resources, so that sources that watch the same share a reflector. */
+/** A key that is equal for equal resources, so that two sources of the same resource can share one reflector. */
 export function resourceKey(resource: WatchedResource): string {
   const { group, version, namespace, labelSelector, fieldSelector } = resource;
   return JSON.stringify([group, version, resource.resource, namespace, labelSelector, fieldSelector]);

@@ -1,31 +1,42 @@
-// The connections to the hub for one trust and one client certificate: a pool for short requests, another for watches.
-// Destroying an agent cuts requests under way. So after a rotation the old pools are retired: they finish their answers
-// and take no new requests.
+// The connections to the hub for one trust configuration and one client certificate: one pool for short requests, one
+// for watches. When trust or certificate change, the old pools are retired: running requests finish, and no new ones
+// start on them. (Destroying an agent would cut running requests.)
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';
 import type { HubAccess } from './hub-connection.ts';
 import type { Credential } from '../model/records.ts';
 
-/** Connections as one identity; replaced whole when trust or certificate change. */
+/**
+ * Connection pools with one trust and one client certificate. They never change; a new transport replaces the old one.
+ */
 export interface HubTransport {
-  /** For answers read at once: bounded, so that a burst of reviews cannot open thousands of connections. */
+  /**
+   * The pool for requests whose answer is read at once. At most 64 connections, so that a burst of reviews cannot open
+   * thousands.
+   */
   readonly short: Agent;
-  /** For watches: one connection each, never waited for. */
+  /**
+   * The pool for watches. Each watch has a connection of its own, and there is no limit, so a watch never waits for a
+   * free one.
+   */
   readonly long: Agent;
   serves(access: HubAccess, certificate: Credential['clientCertificate']): boolean;
-  /** Closes connections nobody uses. */
+  /** Closes the idle connections of both pools. */
   closeIdle(): void;
-  /** Takes no connection back any more; those in use end with their answer. */
+  /** Closes idle connections, and closes the others as soon as their answer ends. */
   retire(): void;
   destroy(): void;
 }
 
 const maxShortConnections = 64;
-/** kube-apiserver closes idle connections after 90 s (apiserver `http.Server.IdleTimeout`); ours end before. */
+/**
+ * How long an idle connection is kept. kube-apiserver closes idle connections after 90 s (apiserver
+ * `http.Server.IdleTimeout`), so the client must close them earlier.
+ */
 const idleMs = 60_000;
 
-/** Opens nothing before the first request. */
+/** Makes the connection pools for requests and watches. No connection is opened before the first request. */
 export function makeHubTransport(access: HubAccess, certificate: Credential['clientCertificate']): HubTransport {
   const { endpoint, tls } = access;
   const verifiedName = tls.serverName ?? endpoint.host;
@@ -37,7 +48,7 @@ export function makeHubTransport(access: HubAccess, certificate: Credential['cli
       ...(certificate === undefined ? {} : { cert: certificate.cert, key: certificate.key }),
       minVersion: 'TLSv1.2',
     }),
-    // SNI is never an IP address (RFC 6066 section 3).
+    // SNI must not be an IP address (RFC 6066 section 3).
     ...(isIP(verifiedName) === 0 ? { servername: verifiedName } : {}),
     rejectUnauthorized: !tls.insecure,
     checkServerIdentity: (_name: string, peer: Parameters<typeof checkServerIdentity>[1]) =>
@@ -67,7 +78,10 @@ export function makeHubTransport(access: HubAccess, certificate: Credential['cli
   };
 }
 
-/** The roots of the operating system, or those that come with Node where it has none (a minimal container image). */
+/**
+ * The root certificates of the operating system. A minimal container image may have none; then the roots that come with
+ * Node.
+ */
 function systemRoots(): string[] {
   const system = getCACertificates('system');
   return system.length > 0 ? [...system, ...getCACertificates('extra')] : getCACertificates('default');

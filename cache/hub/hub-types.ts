@@ -1,51 +1,63 @@
-// How to ask the hub, what its objects look like, and how a source builds clusters from watched objects. Nothing here
-// is called for a proxied request: requests read records, and reviews are cached (rule "records swap whole").
+// Types of requests to the hub, of the hub's objects, and of the sources that turn these objects into clusters. A
+// proxied request never waits for the hub: it uses the cluster records that exist already, and remembered reviews (rule
+// "records swap whole").
 import type { ClusterSpec } from '../model/records.ts';
 
-/** One request to the hub's API server as the gateway itself. */
+/** A request to the hub's API server with the gateway's own credential. */
 export interface HubCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path and query, from the slash. */
+  /** Path and query, such as `/api/v1/secrets?limit=1`. */
   readonly path: string;
-  /** Sent as JSON; of a PATCH with `contentType`. */
+  /** Encoded as JSON. A PATCH also needs `contentType`. */
   readonly body?: unknown;
-  /** `application/json` unless said otherwise. */
+  /** Content-Type of the body. Default `application/json`. */
   readonly contentType?: string;
-  /** `application/json` unless said otherwise. */
+  /** The Accept header. Default `application/json`. */
   readonly accept?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** A whole answer. */
+/** An answer whose body was read to its end. */
 export interface HubAnswer {
   readonly status: number;
-  /** Of `Retry-After` in seconds, as kube-apiserver sends it; undefined without one, or as a date. */
+  /** The `Retry-After` header in milliseconds. Undefined without the header, or when it is a date and not seconds. */
   readonly retryAfterMs?: number | undefined;
   readonly body: Buffer;
 }
 
-/** An answer that goes on; iterating ends with the answer and throws when it was cut. */
+/**
+ * An answer that is read while it arrives, such as a watch. Iterating `chunks` ends when the answer ends and throws
+ * when it was cut.
+ */
 export interface HubStream {
   readonly status: number;
-  /** As of {@link HubAnswer}. */
+  /** The same as `retryAfterMs` of {@link HubAnswer}. */
   readonly retryAfterMs: number | undefined;
   readonly chunks: AsyncIterable<Buffer>;
   close(): void;
 }
 
-/** Asks the hub. Any status is an answer; it throws only when there is none. */
+/**
+ * Sends requests to the hub. An answer with any HTTP status is returned; the methods throw only when no answer came.
+ */
 export interface HubClient {
-  /** @throws GatewayError HUB_UNAVAILABLE when the hub cannot be reached, is too slow or cuts its answer */
+  /**
+   * Resolves when the body was read to its end.
+   * @throws GatewayError HUB_UNAVAILABLE when the hub cannot be reached, takes too long or cuts its answer
+   */
   request(call: HubCall): Promise<HubAnswer>;
-  /** Resolves with the head. @throws GatewayError HUB_UNAVAILABLE */
+  /**
+   * Resolves when the answer's status and headers have come.
+   * @throws GatewayError HUB_UNAVAILABLE when they do not come
+   */
   open(call: HubCall): Promise<HubStream>;
-  /** `https://host:port` for messages. */
+  /** The hub's address `https://host:port`, for messages. */
   readonly url: string;
   close(): void;
 }
 
-/** An object of the hub as JSON has it; unchecked but for these fields. */
+/** An object of the hub, parsed from JSON. Only the types of the fields named here were checked. */
 export interface HubObject {
   readonly metadata: {
     readonly name: string;
@@ -59,31 +71,36 @@ export interface HubObject {
   readonly [field: string]: unknown;
 }
 
-/** One list+watch: what a reflector follows. */
+/** A collection of the hub that is listed and watched, such as the Secrets of one namespace with a label. */
 export interface WatchedResource {
-  /** '' is the core group. */
+  /** API group; '' is the core group. */
   readonly group: string;
   readonly version: string;
-  /** Plural, as in paths. */
+  /** The plural name, as in request paths, such as `secrets`. */
   readonly resource: string;
-  /** Undefined: all namespaces, or a cluster-scoped resource. */
+  /** The namespace to watch. Undefined for all namespaces, and for cluster-scoped resources. */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
 }
 
-/** The objects of one {@link WatchedResource} now, by `namespace/name`, or `name` of a cluster-scoped one. */
+/** The present objects of one {@link WatchedResource}, by `namespace/name`, or by `name` when cluster-scoped. */
 export type HubObjects = ReadonlyMap<string, HubObject>;
 
-/** A kind of cluster object on the hub: what to watch and what clusters that makes. */
+/**
+ * A way in which clusters are registered on the hub, such as OCM or Karmada: what to watch, and how objects become
+ * clusters.
+ */
 export interface HubSource {
-  /** As in `--sources`. */
+  /** The name in the flag `--sources`. */
   readonly name: string;
   readonly watches: readonly WatchedResource[];
   /**
-   * Clusters of these objects, in a stable order; pure but for remembering what unchanged objects gave before. Never
-   * throws: an object that makes no cluster gives a spec with `problem`.
-   * @param objects one map for each of `watches`, in that order; an empty one while its kind does not exist on the hub
+   * The clusters that these objects describe, in a stable order. Never throws: an object that cannot be used gives a
+   * spec with `problem`. The result depends on the objects only, but unchanged objects give the same spec instance
+   * again.
+   * @param objects one map for each element of `watches`, in the same order; the map is empty when the hub does not
+   * have the kind
    */
   compile(objects: readonly HubObjects[]): readonly ClusterSpec[];
 }

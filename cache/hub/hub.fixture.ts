@@ -1,5 +1,5 @@
-// A small https server that plays the hub in tests, one handler for each test. It answers nothing by itself and can cut
-// every connection, since the tests are about faults.
+// A small https server that plays the hub's API server in tests. Each test gives the handler that answers requests, and
+// can cut all connections to simulate faults.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -9,7 +9,7 @@ import { fixedCredential } from '../credentials/fixed.ts';
 import { GatewayError } from '../model/errors.ts';
 import type { HubAccess, HubConnection } from './hub-connection.ts';
 
-/** PEM texts: the certificate must be for 127.0.0.1. */
+/** PEM texts. The certificate must be valid for 127.0.0.1. */
 export interface TestHubCertificate {
   readonly ca: string;
   readonly cert: string;
@@ -19,17 +19,17 @@ export interface TestHubCertificate {
 export interface TestHub {
   readonly port: number;
   readonly url: string;
-  /** To this server, with the token `hub-token`. */
+  /** Connects to this server with the bearer token `hub-token`. */
   readonly connection: HubConnection;
-  /** `METHOD path` of every request. */
+  /** Method and path of each request so far, such as `GET /livez`, in order of arrival. */
   readonly requests: readonly string[];
-  /** Connections open now. */
+  /** The connections that are open now. */
   readonly sockets: ReadonlySet<Socket>;
-  /** Resets every connection. */
+  /** Destroys every open connection. */
   cut(): void;
 }
 
-/** Ends with the test. @param port fixed, to start again where another one ended */
+/** Starts the test hub, which stops when the test ends. */
 export async function startTestHub(
   t: TestContext,
   certificate: TestHubCertificate,
@@ -66,7 +66,7 @@ export async function startTestHub(
   };
 }
 
-/** A connection whose parts a test may replace. */
+/** A connection to 127.0.0.1. @param parts replace fields of its HubAccess */
 export function connectionTo(port: number, ca: string | undefined, parts: Partial<HubAccess> = {}): HubConnection {
   const credential = fixedCredential('token', {
     authorization: 'Bearer hub-token',
@@ -83,7 +83,7 @@ export function connectionTo(port: number, ca: string | undefined, parts: Partia
   return { origin: 'test', current: () => access, problem: () => undefined, reload: async () => {}, close() {} };
 }
 
-/** Resolves when the claim holds; gives up long after it should. */
+/** Waits until `claim` returns true; throws after `limitMs`. */
 export async function until(claim: () => boolean, limitMs = 15_000): Promise<void> {
   for (const end = performance.now() + limitMs; !claim();) {
     if (performance.now() > end) throw new Error(`it did not come to this: ${claim.toString()}`);
@@ -91,7 +91,10 @@ export async function until(claim: () => boolean, limitMs = 15_000): Promise<voi
   }
 }
 
-/** What it rejects with. @throws AssertionError (rejects) when it does not, or with another kind of error */
+/**
+ * The GatewayError that the promise rejects with.
+ * @throws AssertionError when the promise resolves, or rejects with another kind of error
+ */
 export async function faultOf(promise: Promise<unknown>): Promise<GatewayError> {
   const error = await promise.then(
     () => assert.fail('it did not throw'),

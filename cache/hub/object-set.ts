@@ -1,46 +1,46 @@
-// The objects a reflector holds, and what each list or event changes in them. A map that was handed out never changes
-// afterwards, and an unchanged object stays the very same object, since sources remember results by object.
+// The objects that a reflector has received, and the differences that each list or event makes. A map that was returned
+// once is never changed afterwards. An object that did not change stays the same instance, because sources cache
+// results by object.
 import type { HubObject, HubObjects } from './hub-types.ts';
 
-/** One difference. `old` is the object before it was MODIFIED. */
+/** One change of the set. `old` is the object before the change. */
 export type ObjectChange =
   | { readonly type: 'ADDED'; readonly key: string; readonly object: HubObject }
   | { readonly type: 'MODIFIED'; readonly key: string; readonly object: HubObject; readonly old: HubObject }
   | { readonly type: 'DELETED'; readonly key: string; readonly object: HubObject };
 
 /**
- * Objects by `namespace/name`, or `name`. Every method says what it changed; an object that was created anew is a
- * deletion and an addition.
+ * Objects by `namespace/name`, or by `name` when they have no namespace. Each method returns the changes it made. An
+ * object whose UID changed was deleted and created again, so it counts as a DELETED and an ADDED.
  */
 export interface ObjectSet {
-  /** The objects now; the map never changes afterwards. */
+  /** The present objects. The returned map never changes afterwards. */
   current(): HubObjects;
-  /** The whole list. */
+  /** Makes these the only objects of the set, after a complete list. */
   swap(items: readonly HubObject[]): readonly ObjectChange[];
   put(object: HubObject): readonly ObjectChange[];
   remove(object: HubObject): readonly ObjectChange[];
 }
 
-/** `namespace/name`, or `name` of an object without namespace. */
+/** The key of an object in the set: `namespace/name`, or `name` when the object has no namespace. */
 export function keyOf({ metadata }: HubObject): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
 /**
- * Whether resourceVersion `a` is surely older than `b`, which tells a replayed event from a new one. Only decimal
- * versions can be compared (KEP-5504).
+ * Whether resourceVersion `a` is certainly older than `b`. Only decimal versions can be compared (KEP-5504); false for
+ * any other. A watch may deliver old events again, and this tells them from new ones.
  */
 export function isOlder(a: string, b: string): boolean {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return false;
   return a.length === b.length ? a < b : a.length < b.length;
 }
 
-/** An empty set. */
 export function makeObjectSet(): ObjectSet {
   let objects = new Map<string, HubObject>();
   let given = false;
 
-  /** The map to change: a copy when the present one was handed out. */
+  /** Returns a map that may be changed: a copy when the present map was already returned to a caller. */
   function own(): Map<string, HubObject> {
     if (given) objects = new Map(objects);
     given = false;
@@ -71,7 +71,8 @@ export function makeObjectSet(): ObjectSet {
     put(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // This covers former objects of the same name, too.
+      // An event with a lower resourceVersion is old and was delivered again. It may even be about an earlier object of
+      // the same name, which was deleted since.
       const replayed = old !== undefined && isOlder(object.metadata.resourceVersion, old.metadata.resourceVersion);
       const changes = replayed ? [] : difference(key, old, object);
       if (changes.length > 0) own().set(key, object);
@@ -80,7 +81,8 @@ export function makeObjectSet(): ObjectSet {
     remove(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // A replayed deletion of a former object with this name.
+      // The deletion of an earlier object of the same name was delivered again. The present object has another UID and
+      // stays.
       if (old === undefined || old.metadata.uid !== object.metadata.uid) return [];
       own().delete(key);
       return [{ type: 'DELETED', key, object: old }];

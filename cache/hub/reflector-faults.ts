@@ -1,4 +1,4 @@
-// What can go wrong while a reflector lists and watches, and what it should do next about each failure.
+// Classifies failures of a reflector's list and watch requests, and says what the reflector should do after each.
 import { GatewayError } from '../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import { readStatus } from './hub-events.ts';
@@ -7,16 +7,16 @@ import type { HubAnswer, HubStream, WatchedResource } from './hub-types.ts';
 import type { ReflectorFault } from './reflector-types.ts';
 
 /**
- * What the loop of a reflector does next. `check` asks first whether the hub's versions have gone back (etcd restored
- * from a backup), and then lists or resumes the watch.
+ * What a reflector's loop does next. `check` reads the hub's present resourceVersion. When it has gone back (etcd was
+ * restored from a backup), a new list follows; otherwise the watch is resumed.
  */
 export type Step = 'list' | 'check' | 'watch';
 
-/** A failure after which the loop waits and then does `next`. */
+/** A failure after which the reflector waits and then does the step `next`. */
 export class Setback extends Error {
   readonly fault: ReflectorFault;
   readonly next: Step;
-  /** Of `Retry-After`, when a busy hub sent one. */
+  /** The hub's `Retry-After`, in milliseconds; undefined when the hub sent none. */
   readonly retryAfterMs: number | undefined;
   constructor(reason: ReflectorFault['reason'], message: string, next: Step, retryAfterMs?: number) {
     super(message);
@@ -26,21 +26,21 @@ export class Setback extends Error {
   }
 }
 
-/** The hub does not have this kind. */
+/** The hub does not have this resource: its CustomResourceDefinition is not installed. */
 export class MissingKind extends Error {}
-/** The page or event asked for is no longer kept (410). */
+/** The hub answered 410: it has dropped the requested page or event. */
 export class Expired extends Error {}
 
-/** The hub and the resource that a failure is about. */
+/** The hub and the resource that an error message is about. */
 export interface Followed {
-  /** Of the hub, for messages. */
+  /** The hub's URL, for messages. */
   readonly url: string;
   readonly resource: WatchedResource;
 }
 
 const statusBytes = 64 * 1024;
 
-/** An answer other than 200 as the error the loop acts on. */
+/** Turns an answer other than 200 into the error that tells the reflector what to do. */
 export function refusalOf(answer: HubAnswer, verb: 'list' | 'watch', { url, resource }: Followed): Error {
   const { status, body, retryAfterMs } = answer;
   const label = resourceLabel(resource);
@@ -56,20 +56,20 @@ export function refusalOf(answer: HubAnswer, verb: 'list' | 'watch', { url, reso
     return new Setback('Forbidden', `the gateway may not ${verb} ${where}; grant it ${missingRule(resource)}`, after);
   }
   const { reason } = readStatus(body);
-  // A version that the hub does not accept, or that lies in its future, would be refused again.
+  // Repeating the watch would fail again, since the hub does not accept its resourceVersion. So a new list follows.
   const next = status === 400 || status === 422 || status === 504 ? 'list' : after;
   const message = `the hub ${url} answered ${status}${reason === '' ? '' : ` ${reason}`} to a ${verb} of ${label}`;
   return new Setback('Refused', message, next, status === 429 ? retryAfterMs : undefined);
 }
 
-/** What ended an open watch, as the error the loop acts on. */
+/** Turns the failure of an open watch into the error that tells the reflector what to do. */
 export function watchFault(error: unknown, { url, resource }: Followed): Error {
   if (error instanceof GatewayError || error instanceof Expired || error instanceof Setback) return error;
   const what = `the watch of ${resourceLabel(resource)} on ${url}`;
   return new Setback('Malformed', `${what} cannot be read: ${wordsOf(error)}`, 'list');
 }
 
-/** Any other error as a {@link Setback}. @param doing the step that failed */
+/** Turns any other error into a {@link Setback}. @param doing the step that failed */
 export function setbackOf(error: unknown, doing: Step, { url, resource }: Followed): Setback {
   if (error instanceof Setback) return error;
   const after: Step = doing === 'list' ? 'list' : 'check';
@@ -78,7 +78,7 @@ export function setbackOf(error: unknown, doing: Step, { url, resource }: Follow
   return new Setback('Malformed', `${what} cannot be read: ${wordsOf(error)}`, 'list');
 }
 
-/** The body of a refused watch, cut where it is longer than any Status. Closes the stream. */
+/** Reads the body of a refused watch, at most about 64 KiB, and closes the stream. */
 export async function readRefusal(stream: HubStream): Promise<HubAnswer> {
   const parts: Buffer[] = [];
   let bytes = 0;
@@ -95,14 +95,14 @@ export async function readRefusal(stream: HubStream): Promise<HubAnswer> {
 }
 
 /**
- * Whether a 404 comes from kube-apiserver. It answers plain text for an unknown group and a Status for an unknown
- * resource of a known group; a load balancer sends neither.
+ * Whether a 404 was sent by kube-apiserver and not by a load balancer in front of it. kube-apiserver answers the plain
+ * text "404 page not found" for an unknown group, and a Status for an unknown resource of a known group.
  */
 function isOwnNotFound(body: Buffer): boolean {
   return body.toString('utf8', 0, 64).trim() === '404 page not found' || readStatus(body).code === 404;
 }
 
-/** Our own words only: other messages may quote an object. */
+/** The text of an error for messages. The text of errors thrown by libraries is not used: it may quote an object. */
 function wordsOf(error: unknown): string {
   return error instanceof MalformedAnswer ? error.message : 'unknown fault';
 }

@@ -1,90 +1,116 @@
-// The shapes of a reflector: its options, its state, its timing. `synced` says that a whole list was seen once, not
-// that the objects are fresh. `lastConfirmedAtMs` says how fresh they are, and `fault` why they are not.
+// Options, state and timing of a reflector. `synced` only says that a complete list was received once. How old the
+// objects may be is in `lastConfirmedAtMs`, and why they are not up to date in `fault`.
 import type { HubClient, HubObjects, WatchedResource } from './hub-types.ts';
 import type { ObjectChange } from './object-set.ts';
 
-/** Why a reflector does not follow its resource now. Messages hold no secret. */
+/** Why a reflector cannot follow its resource now. The message contains no secret. */
 export interface ReflectorFault {
-  /** `Forbidden` and `Unauthorized` last until somebody changes RBAC or the credential; the others are waited out. */
+  /**
+   * `Forbidden` and `Unauthorized` last until an operator changes RBAC or the credential. All others may end by
+   * themselves.
+   */
   readonly reason: 'Forbidden' | 'Unauthorized' | 'Unavailable' | 'Refused' | 'Malformed' | 'Stalled' | 'Missing';
   readonly message: string;
 }
 
 /**
- * Frozen; a new one at every change of phase or fault. A hub that asks us to wait is no fault until `busyGraceMs` are
- * over.
+ * The state at one moment. Frozen. While the hub answers 429 with `Retry-After`, no fault is reported for the first
+ * `busyGraceMs`.
  */
 export interface ReflectorState {
-  /** `missing`: the hub does not have this kind, so there are no objects; that is a whole answer, too. */
+  /** `missing`: the hub does not have this resource, so there are no objects. This counts as synced, too. */
   readonly phase: 'listing' | 'watching' | 'missing' | 'failing' | 'closed';
-  /** The objects come from a whole list, perhaps an old one, or from the answer that there is no such kind. */
+  /**
+   * True after the first complete list, or after the hub said that it does not have the resource. The objects may be
+   * old.
+   */
   readonly synced: boolean;
-  /** Unix milliseconds when the hub last said anything about this resource; undefined before the first answer. */
+  /** When the hub last answered about this resource, in Unix milliseconds; undefined before the first answer. */
   readonly lastConfirmedAtMs: number | undefined;
-  /** Up to where events were seen, '' before the first list. */
+  /** The resourceVersion of the last event or list; '' before the first list. */
   readonly resourceVersion: string;
   readonly fault: ReflectorFault | undefined;
 }
 
-/** Follows one resource of the hub until closed. */
+/** Lists and watches one resource of the hub until it is closed. */
 export interface Reflector {
   readonly resource: WatchedResource;
-  /** The first whole answer is in `objects`. Rejects with HUB_UNAVAILABLE when closed before. */
+  /**
+   * Resolves when `objects` holds the first complete list. Rejects with HUB_UNAVAILABLE when the reflector is closed
+   * before.
+   */
   readonly synced: Promise<void>;
-  /** An immutable map of now; unchanged objects stay the same objects over relists. */
+  /**
+   * The present objects. The map never changes afterwards, and an unchanged object stays the same instance after a new
+   * list.
+   */
   readonly objects: HubObjects;
   state(): ReflectorState;
-  /** The resource may have come or be allowed now: a waiting reflector asks at once, and more often for a while. */
+  /**
+   * Tells a waiting reflector that the resource may have appeared, or may be permitted now: it asks the hub at once,
+   * and for the next `closeLookMs` more often.
+   */
   lookAgain(): void;
   close(): void;
 }
 
-/** All in milliseconds but where the name says otherwise. */
+/** Waits and time limits of a reflector. Fields ending in `Ms` are milliseconds. */
 export interface ReflectorTiming {
-  /** One page of a list. */
+  /** Time limit for one page of a list. */
   readonly listTimeoutMs: number;
-  /** The head of a watch. */
+  /** Time limit until the head of a watch's answer. */
   readonly openTimeoutMs: number;
   /**
-   * `timeoutSeconds` of a watch is spread over this range, so that the watches of all replicas are not renewed as one.
+   * The smallest and largest `timeoutSeconds` of a watch. Each watch gets a random value in between, so that the
+   * watches of several replicas do not all end at the same moment.
    */
   readonly watchSecondsMin: number;
   readonly watchSecondsMax: number;
-  /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
+  /** A watch that is still open this long after its `timeoutSeconds` counts as dead and is closed. */
   readonly stallGraceMs: number;
   readonly firstBackoffMs: number;
-  /** How long 429 with `Retry-After` is only waited for; after that it is reported as a fault. */
+  /** For how long answers 429 with `Retry-After` are waited for without reporting a fault. */
   readonly busyGraceMs: number;
   readonly maxBackoffMs: number;
-  /** While nothing answers, a try costs the hub nothing and a wait costs users much. */
+  /**
+   * Longest wait between two attempts while the hub cannot be reached at all. It is short, because such attempts do not
+   * load the hub, and users wait for it to come back.
+   */
   readonly maxUnreachableBackoffMs: number;
-  /** A watch that lives this long, or brings an event, resets the waits. */
+  /**
+   * After a watch has lived this long or brought an event, the waits between attempts start again at `firstBackoffMs`.
+   */
   readonly healthyMs: number;
-  /** How often a missing kind is looked for. */
+  /** How often the reflector checks whether a missing resource exists now. */
   readonly missingPollMs: number;
-  /** The same for `closeLookMs` after a hint. */
+  /** How often it checks instead, during the `closeLookMs` after `lookAgain()`. */
   readonly closePollMs: number;
   readonly closeLookMs: number;
-  /** How many times the hub must confirm that a kind is gone before its objects are given up. */
+  /** How many times in a row the hub must say that a resource does not exist before its objects are dropped. */
   readonly goneConfirmations: number;
 }
 
 export interface ReflectorOptions {
   readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
   readonly resource: WatchedResource;
-  /** Asks for metadata alone (PartialObjectMetadata), of kinds whose objects are large. */
+  /**
+   * Asks for PartialObjectMetadata instead of whole objects. Useful for kinds with large objects, such as
+   * CustomResourceDefinitions.
+   */
   readonly metadataOnly?: boolean;
-  /** Called after the objects changed, with everything that changed at once. What it throws goes to `onError`. */
+  /** Called after the objects changed, with all changes of one list or event. An error it throws goes to `onError`. */
   readonly onChange?: (changes: readonly ObjectChange[]) => void;
-  /** Called when phase or fault change. */
+  /** Called when phase, fault or `synced` changed. */
   readonly onState?: (state: ReflectorState) => void;
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
-  /** In place of the one of `timing`, for callers that hear of new kinds in another way. */
+  /**
+   * Replaces `timing.missingPollMs`; called before each wait. For callers that learn of new resources in another way.
+   */
   readonly missingPollMs?: () => number;
-  /** Between 0 and 1. */
+  /** Random number from 0 to 1 for jitter; default `Math.random`. */
   readonly random?: () => number;
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds; default `Date.now`. */
   readonly now?: () => number;
 }
 

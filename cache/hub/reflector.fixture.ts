@@ -1,5 +1,5 @@
-// A reflector on a test hub: what it asked, what it reported, and a way to inject faults. All waits are short here; a
-// test that needs a long wait sets its own timing.
+// A reflector connected to a test hub. It records requests, changes and states, and lets tests inject faults. Waits are
+// short by default; a test that needs long ones passes its own timing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { makeHubClient } from './hub-client.ts';
@@ -9,7 +9,7 @@ import { startTestHub, type TestHubCertificate } from './hub.fixture.ts';
 
 const resource = { group: 'example.io', version: 'v1', resource: 'things', namespace: 'ns', labelSelector: 'a=b' };
 
-/** Short, so that no test waits; long where nothing should happen. */
+/** Waits are short, so that tests are fast. Time limits are long, so that they do not expire on a slow machine. */
 const fast = {
   firstBackoffMs: 5,
   maxBackoffMs: 20,
@@ -23,7 +23,7 @@ const fast = {
 
 export type Intercept = (url: URL, response: ServerResponse, request: IncomingMessage) => boolean;
 
-/** A hub with one collection, a reflector on it once `start` is called, and what the reflector reported. */
+/** A test hub with one collection. `start` starts a reflector on it, whose changes and states are recorded. */
 export async function makeReflectorScene(t: TestContext, certificate: TestHubCertificate) {
   const faults: Intercept[] = [];
   const collection = makeTestCollection((url, response, request) => faults[0]?.(url, response, request) ?? false);
@@ -38,7 +38,10 @@ export async function makeReflectorScene(t: TestContext, certificate: TestHubCer
     states,
     lists: () => hub.requests.filter((line) => !line.includes('watch=true') && !line.includes('livez')).length,
     watches: () => count('watch=true'),
-    /** Takes the place of the former fault; undefined ends it. */
+    /**
+     * Lets `intercept` answer requests in place of the collection, replacing an earlier fault; undefined ends the
+     * fault.
+     */
     fault(intercept: Intercept | undefined) {
       faults.splice(0, 1, ...(intercept === undefined ? [] : [intercept]));
     },
@@ -61,5 +64,4 @@ export async function makeReflectorScene(t: TestContext, certificate: TestHubCer
   };
 }
 
-/** Whether a request is for a watch. */
 export const isWatch = (url: URL): boolean => url.searchParams.get('watch') === 'true';

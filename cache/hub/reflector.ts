@@ -1,5 +1,6 @@
-// Keeps a copy of one resource of the hub by list and watch, as client-go's reflector does. After any failure it
-// resumes or lists again. The objects stay until the hub itself says otherwise; `state()` says how fresh they are.
+// Keeps a local copy of one resource of the hub by list and watch, as client-go's reflector does. After a failure it
+// resumes the watch or lists again. Objects stay in the copy until the hub says that they are gone; `state()` says how
+// old they may be.
 import { makeBackoff, makeBusyWaits, type Backoff, type BusyWaits } from '../../lib/backoff.ts';
 import { readPage, readWatchLine, type Page } from './hub-events.ts';
 import { collectionPath, resourceLabel } from './hub-paths.ts';
@@ -29,10 +30,10 @@ import { linesOf } from '../../lib/watch-lines.ts';
 
 export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-types.ts';
 
-/** As client-go's pager. */
+/** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
 
-/** Starts at once; it never throws and ends only by `close()`. */
+/** Starts listing at once. Never throws; failures are reported in `state()`. Runs until `close()`. */
 export function startReflector(options: ReflectorOptions): Reflector {
   const reflector = new HubReflector(options);
   void reflector.run();
@@ -51,7 +52,10 @@ class HubReflector implements Reflector {
   readonly #stopping = new AbortController();
   readonly #first = Promise.withResolvers<void>();
   readonly #waits: Backoff;
-  /** Apart from `#waits`, so that an outage does not make the first refusal after it a long wait. */
+  /**
+   * The waits while the hub cannot be reached. They are counted apart from `#waits`, so that after an outage the first
+   * refused request is not followed by a long wait.
+   */
   readonly #unreachable: Backoff;
   readonly #busy: BusyWaits;
   #state: ReflectorState = Object.freeze({
@@ -62,14 +66,14 @@ class HubReflector implements Reflector {
     fault: undefined,
   });
   #resourceVersion = '';
-  /** Unix milliseconds. */
+  /** When the hub last answered, in Unix milliseconds. */
   #lastConfirmedAtMs: number | undefined;
-  /** Milliseconds of `performance.now()`, as in the next field. */
+  /** When the last list was complete, in milliseconds of `performance.now()`. */
   #listedAtMs = Number.NEGATIVE_INFINITY;
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;
   #missingSeen = 0;
-  /** The last list expired between two pages, so the next asks for everything at once. */
+  /** True when the last paged list got 410 between two pages. The next list is then requested without paging. */
   #unpaged = false;
 
   constructor(options: ReflectorOptions) {
@@ -108,7 +112,7 @@ class HubReflector implements Reflector {
     this.#setState('closed');
   }
 
-  /** Lists and watches until closed. Never rejects. */
+  /** Lists and watches until the reflector is closed. Never rejects. */
   async run(): Promise<void> {
     let step: Step = 'list';
     while (!this.#stopping.signal.aborted) {
@@ -128,9 +132,10 @@ class HubReflector implements Reflector {
     return 'watch';
   }
 
-  // Listing
-
-  /** Reads all pages. They show one moment; when the hub forgets it in the middle, the list starts over unpaged. */
+  /**
+   * Reads all pages of the list. All pages show the same resourceVersion. When the hub answers 410 to a later page, the
+   * list is repeated without paging.
+   */
   async #list(): Promise<void> {
     const items: HubObject[] = [];
     let page = await this.#getPage(this.#unpaged ? {} : { limit: pageSize });
@@ -158,7 +163,10 @@ class HubReflector implements Reflector {
     this.#report(changes);
   }
 
-  /** Whether the hub still stands at or after the version we resume from. */
+  /**
+   * 'list' when the hub's resourceVersion is older than the last one seen here (etcd was restored from a backup), else
+   * 'watch'.
+   */
   async #check(): Promise<Step> {
     const page = await this.#getPage({ limit: '1' });
     return isOlder(page.resourceVersion, this.#resourceVersion) ? 'list' : 'watch';
@@ -182,8 +190,6 @@ class HubReflector implements Reflector {
     return `application/json;as=PartialObjectMetadata${list};g=meta.k8s.io;v=v1,application/json`;
   }
 
-  // Watching
-
   async #watch(): Promise<Step> {
     const { watchSecondsMin, watchSecondsMax } = this.#timing;
     const seconds = watchSecondsMin + this.#random() * (watchSecondsMax - watchSecondsMin);
@@ -199,7 +205,8 @@ class HubReflector implements Reflector {
       throw new Setback('Refused', `the hub ${this.#url} ends every watch of ${this.#label} at once`, 'check');
     }
     this.#lastConfirmedAtMs = this.#now();
-    // A watch that ended long before its time: the API server restarts, or its storage was replaced.
+    // A watch that ends long before its timeout hints that the API server restarts, or that its storage was restored
+    // from a backup.
     return livedMs < timeoutMs - 2000 ? 'check' : 'watch';
   }
 
@@ -221,7 +228,7 @@ class HubReflector implements Reflector {
     return stream;
   }
 
-  /** Follows the events to the end of the stream; returns how many lines came. */
+  /** Applies events until the stream ends. Returns how many events came. */
   async #readWatch(stream: HubStream, openedAtMs: number, timeoutMs: number): Promise<number> {
     let stalled = false;
     const deadline = setTimeout(() => {
@@ -265,9 +272,7 @@ class HubReflector implements Reflector {
     this.#report(event.type === 'DELETED' ? this.#objects.remove(event.object) : this.#objects.put(event.object));
   }
 
-  // Recovering
-
-  /** What to do about an error, after the wait that is due. */
+  /** Waits as long as the error demands, and returns the next step. */
   async #recover(error: unknown, doing: Step): Promise<Step> {
     if (error instanceof Expired) return this.#recoverExpired();
     if (error instanceof MissingKind) return this.#recoverMissing();
@@ -283,7 +288,8 @@ class HubReflector implements Reflector {
   }
 
   /**
-   * The first new list is made at once. When the next watch expires right after it, the hub is in trouble, so we wait.
+   * After a 410, the first new list is made at once. When the watch that follows it gets 410 as well, the hub is in
+   * trouble, and the reflector waits.
    */
   async #recoverExpired(): Promise<Step> {
     if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
@@ -296,7 +302,8 @@ class HubReflector implements Reflector {
   async #recoverMissing(): Promise<Step> {
     const { closePollMs, goneConfirmations, missingPollMs } = this.#timing;
     this.#missingSeen += 1;
-    // A wrong answer of something in front of the hub must not take every cluster away.
+    // A load balancer may answer 404 while the API server is down. So the objects are kept until several answers say
+    // 404.
     if (this.#resourceVersion !== '' && this.#missingSeen <= goneConfirmations) {
       const message = `the hub ${this.#url} no longer has ${this.#label}`;
       this.#setState('failing', { reason: 'Missing', message });
@@ -315,7 +322,7 @@ class HubReflector implements Reflector {
     return 'list';
   }
 
-  /** Waits, or until {@link lookAgain} or {@link close}. */
+  /** Waits `ms` milliseconds, or until `lookAgain` or `close` is called. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -326,8 +333,6 @@ class HubReflector implements Reflector {
       if (this.#stopping.signal.aborted) this.#wake();
     });
   }
-
-  // Reporting
 
   get #url(): string {
     return this.#options.client.url;
@@ -355,7 +360,7 @@ class HubReflector implements Reflector {
     if (changes.length > 0) this.#guarded(() => this.#options.onChange?.(changes));
   }
 
-  /** A listener that throws does not end the loop. */
+  /** Calls `onChange` or `onState` of the caller. An error it throws goes to `onError` and does not end the loop. */
   #guarded(call: () => void): void {
     try {
       call();

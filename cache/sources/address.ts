@@ -1,5 +1,6 @@
-// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Everything unusual is refused. URL parsers
-// would repair it (dot segments, numeric hosts, backslashes), and we would talk to a host that nobody wrote.
+// Parses the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Everything unusual is refused. A URL
+// parser would silently repair dot segments, numeric hosts and backslashes, and the gateway would connect to a host
+// that nobody wrote.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Endpoint, ProxyAddress } from '../model/records.ts';
 import { unusable } from './unusable.ts';
@@ -16,9 +17,10 @@ interface Parts {
 }
 
 /**
- * Parses `clusters[].cluster.server`. Default ports 443 and 80; the base path keeps no trailing slash.
- * @param field name of the field it was written in, for messages
- * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself is not in the message
+ * Parses `clusters[].cluster.server`. The default port is 443 for https and 80 for http. `basePath` has no trailing
+ * slash.
+ * @param field name of the field that holds the text, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message does not contain the address
  */
 export function parseServer(text: string, field = 'server'): Endpoint {
   if (text === '') throw unusable(`the cluster has no ${field}`);
@@ -31,11 +33,11 @@ export function parseServer(text: string, field = 'server'): Endpoint {
 }
 
 /**
- * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the
- * proxy always resolves the name.
- * @param field name of the field it was written in, for messages
- * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the
- *   message
+ * Parses `clusters[].cluster.proxy-url`. The default port is 80 for http, 443 for https and 1080 for socks5. `socks5h`
+ * is read as `socks5`: as in Go, the proxy always resolves the host name.
+ * @param field name of the field that holds the text, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message does not contain the address, which may include a
+ * password
  */
 export function parseProxy(text: string, field = 'proxy-url'): ProxyAddress {
   const parts = split(field, text);
@@ -53,7 +55,7 @@ export function parseProxy(text: string, field = 'proxy-url'): ProxyAddress {
   };
 }
 
-/** Whether a name can stand in a certificate: a host name or an IP address. */
+/** Whether the text has the form of a host name or an IP address, so that a certificate can be valid for it. */
 export function isServerName(name: string): boolean {
   return /^[A-Za-z0-9_.:-]{1,254}$/.test(name);
 }
@@ -87,7 +89,7 @@ function parseHost(field: string, host: string): string {
   const labels = (host.endsWith('.') ? host.slice(0, -1) : host).split('.');
   const valid = labels.every((label) => /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/.test(label));
   if (!valid || host.length > 254) throw unusable(`${field} has an invalid host name`);
-  // Resolvers read `2130706433`, `127.1` and `0x7f.0.0.1` as 127.0.0.1, and people do not.
+  // Resolvers read `2130706433`, `127.1` and `0x7f.0.0.1` as 127.0.0.1. A person who reads them would not notice.
   if (/^(?:\d+|0[xX][0-9A-Fa-f]*)$/.test(labels.at(-1) ?? '')) throw unusable(`${field} has an invalid IPv4 address`);
   return host;
 }

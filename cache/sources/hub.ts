@@ -1,6 +1,6 @@
-// Follows everything that the sources of a hub watch and keeps their clusters in the store. A source is applied for the
-// first time only after those before it, so that the order of the sources decides who keeps a name, not which list came
-// first. A source that fails does not disturb the others.
+// Watches everything that the sources of a hub need, and writes their clusters into the cluster store. When two sources
+// have a cluster of the same name, the earlier source keeps the name. So at start each source waits for the ones before
+// it, even if its own lists come first. A source that fails does not disturb the others.
 import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
 import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
 import type { ReflectorTiming } from '../hub/reflector-types.ts';
@@ -15,42 +15,56 @@ import {
 
 export interface HubSourcesOptions extends SourceReports {
   readonly client: HubClient;
-  /** In order of precedence. */
+  /** The sources in order of precedence: for a cluster name that two sources use, the earlier source wins. */
   readonly sources: readonly HubSource[];
   /**
-   * Every source applies under its own name. A caller whose other sources come before these applies them first, even if
-   * they have no clusters yet.
+   * Each source applies its clusters under its own name. A caller with further sources that take precedence must apply
+   * those first, even with an empty list.
    */
   readonly store: ClusterSink;
-  /** A bug in a source or in a listener of the store. For the log only: it may quote an object. */
+  /**
+   * Called with an error thrown by a source or by a listener of the cluster store, which is a bug. Only for the log,
+   * because the error may quote an object.
+   */
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
-  /** How long a source that cannot list its kinds may hold up those behind it, counted from the hub's first answer. */
+  /**
+   * How long, in milliseconds after the hub's first answer, a source that cannot list its objects may delay the sources
+   * after it. Default 30 seconds.
+   */
   readonly holdUpMs?: number;
 }
 
-/** One list and watch, for metrics and debug pages. */
+/** The state of one list and watch, for metrics and debug pages. */
 export interface FollowedResource extends ReflectorState {
   readonly label: string;
   readonly objects: number;
 }
 
 export interface HubSourcesHandle {
-  /** Every source has been applied once, with all it may see. Never rejects; after an early close it never settles. */
+  /**
+   * Resolves when every source has applied its clusters once. Never rejects. After an early `close` it stays pending.
+   */
   readonly synced: Promise<void>;
-  /** Problems that hold now. */
+  /** The problems that the sources have now, such as a missing RBAC rule. Empty when all is well. */
   problems(): readonly SourceProblem[];
   followed(): readonly FollowedResource[];
   close(): void;
 }
 
-/** Read as metadata only: the name of a definition says which kind has come. */
+/**
+ * Which resource to watch in order to learn that the hub got a new kind: CustomResourceDefinitions. Only their metadata
+ * is read.
+ */
 const definitions: WatchedResource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
   resource: 'customresourcedefinitions',
 };
-/** How often a missing kind is asked for while definitions are watched, which announce it. */
+/**
+ * How often, in milliseconds, the hub is asked again for a kind that it does not have, while CustomResourceDefinitions
+ * are watched. It can be rare, because a new CustomResourceDefinition triggers a request at once.
+ */
 const announcedPollMs = 300_000;
 const defaultPollMs = 3_000;
 const defaultHoldUpMs = 30_000;
@@ -58,13 +72,13 @@ const defaultHoldUpMs = 30_000;
 interface Running {
   readonly source: HubSource;
   readonly reflectors: readonly Reflector[];
-  /** Something changed since it was compiled last. */
+  /** True when objects changed after the last `compile`. */
   dirty: boolean;
   applied: boolean;
   fault: SourceProblem | undefined;
 }
 
-/** Starts at once and asks in the background; returns before anything is known. */
+/** Starts watching the cluster objects on the hub. Returns at once, before any cluster is known. */
 export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
   const sources = new HubSources(options);
   sources.schedule();
@@ -76,7 +90,7 @@ class HubSources implements HubSourcesHandle {
   readonly #options: HubSourcesOptions;
   readonly #book: ProblemBook;
   readonly #reflectors = new Map<string, Reflector>();
-  /** By the key of a resource: the sources that watch it. */
+  /** The sources that use each watched resource, by the resource's key. */
   readonly #users = new Map<string, Running[]>();
   readonly #running: readonly Running[];
   readonly #synced = Promise.withResolvers<void>();
@@ -84,7 +98,7 @@ class HubSources implements HubSourcesHandle {
   #holdUp: NodeJS.Timeout | undefined;
   #heldUpLongEnough = false;
   #closed = false;
-  /** Follows the definitions once a kind is missing, unless the gateway may not see them. */
+  /** Watches CustomResourceDefinitions. Started when a kind is missing; undefined before, and when RBAC forbids it. */
   #kinds: Reflector | undefined;
   #kindsRefused = false;
 
@@ -127,14 +141,14 @@ class HubSources implements HubSourcesHandle {
     this.#kinds?.close();
   }
 
-  /** One round for everything that came in the same turn of the event loop. */
+  /** Schedules one round at the end of this turn of the event loop, however many changes arrive before. */
   schedule(): void {
     if (!this.#closed) this.#scheduled ??= setImmediate(() => this.#round());
   }
 
-  // Following
-
-  /** The reflector of a resource; sources that watch the same resource share it. */
+  /**
+   * The reflector of a resource; started when there is none. Sources that watch the same resource share one reflector.
+   */
   #follow(resource: WatchedResource): Reflector {
     const { client, timing, onError } = this.#options;
     const key = resourceKey(resource);
@@ -160,14 +174,17 @@ class HubSources implements HubSourcesHandle {
     return reflector;
   }
 
-  /** The hub answers again: reflectors that wait because it did not answer try now. */
+  /** The hub answers again, so reflectors that wait because it was unreachable try at once. */
   #wakeWaiting(): void {
     for (const reflector of this.#reflectors.values()) {
       if (reflector.state().fault?.reason === 'Unavailable') reflector.lookAgain();
     }
   }
 
-  /** Wakes the reflector of a missing kind when its definition comes. */
+  /**
+   * Watches CustomResourceDefinitions. When the one for a missing kind appears, the reflector of that kind lists at
+   * once.
+   */
   #followDefinitions(): void {
     if (this.#kinds !== undefined || this.#kindsRefused) return;
     const { client, timing, onError } = this.#options;
@@ -194,8 +211,6 @@ class HubSources implements HubSourcesHandle {
     this.#kinds = kinds;
   }
 
-  // Applying
-
   #round(): void {
     this.#scheduled = undefined;
     if (this.#closed) return;
@@ -220,8 +235,9 @@ class HubSources implements HubSourcesHandle {
   }
 
   /**
-   * True when the source has seen everything it may see, or was waited for long enough. A type that the gateway has no
-   * right to read is not waited for: the right may never come, and its lack is reported.
+   * Whether the source may apply its clusters for the first time: all its lists are complete, or the delay for it is
+   * over. A resource that RBAC forbids to the gateway is not waited for. It is reported as a problem, and the right may
+   * never come.
    */
   #mayStart({ reflectors }: Running): boolean {
     if (this.#heldUpLongEnough) return true;
@@ -239,7 +255,7 @@ class HubSources implements HubSourcesHandle {
       store.apply(name, one.source.compile(one.reflectors.map(({ objects }) => objects)));
       one.fault = undefined;
     } catch (error) {
-      // Its message may quote an object: it goes to the log, and people see only the name of the error.
+      // The message may quote an object, so it goes to the log only. `problems()` shows the name of the error.
       onError?.(error);
       const kind = error instanceof Error ? error.name : 'fault';
       const message = `its clusters stay as they were: what the hub has now could not be used (${kind}, see the log)`;
@@ -254,7 +270,7 @@ class HubSources implements HubSourcesHandle {
       for (const reflector of reflectors) {
         const { fault: reason, synced: stale } = reflector.state();
         if (reason === undefined || found.has(reason.message)) continue;
-        // When nothing answers, it is one problem and not one of every kind.
+        // When the hub is unreachable, all resources fail alike. They are reported as one problem, for the hub's URL.
         const file = reason.reason === 'Unavailable' ? this.#options.client.url : resourceLabel(reflector.resource);
         found.set(reason.message, { source: source.name, file, message: reason.message, stale });
       }

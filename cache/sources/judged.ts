@@ -1,16 +1,19 @@
-// A source of a hub whose clusters may only have addresses that objects of a hub may name. An unchanged cluster stays
-// the very same spec. The operator's own tunnel server is exempt, since no object chose it.
+// Wraps a source of a hub, so that its clusters may only have addresses that the address rule permits. An unchanged
+// cluster keeps the same spec instance. The operator's own tunnel server is exempt, because no object chose its
+// address.
 import type { AddressRule } from '../model/address-rule.ts';
 import type { HubSource } from '../hub/hub-types.ts';
 import type { ClusterSpec, ProxyAddress } from '../model/records.ts';
 
-/** The flag that lets an address pass. */
+/** The flag with which an operator permits an address that is refused by default. */
 export const allowFlag = '--allow-member-addresses';
 
 /**
- * The same source with its clusters judged: one whose endpoint, fallback or proxy is refused gets the problem
- * AddressRefused and neither address nor credential; every other one carries the rule, for its connections.
- * @param clusterProxy the tunnel server of the operator: with it, names are resolved and reached on the other side
+ * Returns the source with the rule applied to every cluster. A cluster whose endpoint, fallback or proxy is refused
+ * loses its address and credential and gets the problem AddressRefused. Every other cluster carries the rule, so that
+ * it is also applied to resolved addresses when a connection is opened.
+ * @param clusterProxy the operator's tunnel server; clusters behind it are not checked, because their names are
+ * resolved at the far end of the tunnel
  */
 export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy: ProxyAddress | undefined): HubSource {
   const judged = new WeakMap<ClusterSpec, ClusterSpec>();

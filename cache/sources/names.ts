@@ -1,7 +1,7 @@
-// Names of the sources that watch a hub. They stand apart from the sources, so that the command line can list them
-// without loading a gateway.
+// The names of the sources that read clusters from a hub. They are in a file without imports, so that the command line
+// can list them without loading the sources.
 
-/** As in `--sources`, in the default order of precedence. */
+/** The names that `--sources` accepts, in the default order of precedence. */
 export const hubSourceNames = [
   'ocm',
   'cluster-gateway',

@@ -1,52 +1,51 @@
-// What every source of clusters does: it reads its objects, builds the whole list of specs anew at every change and
-// swaps it into the store. A spec whose inputs did not change keeps its CredentialSource instance; otherwise plugin
-// caches would be lost and every reload would be a MODIFIED event.
+// What all sources of clusters have in common. At every change a source builds the whole list of its specs anew and
+// gives it to the cluster store. A spec whose inputs did not change must keep its CredentialSource instance. Otherwise
+// the cached results of exec plugins would be lost, and every reload would count as a change of the cluster.
 import type { ClusterSpec } from '../model/records.ts';
 
-/** The part of the store that a source writes to. */
+/** The part of the cluster store that a source may use. */
 export interface ClusterSink {
-  /** Swaps everything this source contributes. When two specs ask for one name, the first keeps it. */
+  /** Replaces all specs of this source. When two specs have the same name, the first one keeps it. */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
 }
 
-/** Something a source could not read or use. Never holds a secret. */
+/** Something that a source could not read or use. Contains no secret. */
 export interface SourceProblem {
-  /** Name of the source: `kubeconfig`. */
+  /** Name of the source, such as `kubeconfig`. */
   readonly source: string;
-  /** File (or object) it is about. */
+  /** The file or hub object that the problem is about. */
   readonly file: string;
-  /** Position, cluster and reason. */
+  /** Where the problem is and why, in words for the operator. */
   readonly message: string;
-  /** True: an earlier good state is served in its place. False: that cluster is listed as unusable. */
+  /** True when the last good state is still used. False when the cluster is listed as unusable. */
   readonly stale: boolean;
 }
 
-/** What a source reports while it runs, for logs, metrics and readyz. */
+/** How a source reports problems while it runs, for logs, metrics and readyz. */
 export interface SourceReports {
-  /** Called once when a problem appears. */
+  /** Called once when a problem appears that was not there before. */
   readonly onProblem?: (problem: SourceProblem) => void;
-  /** Called once when it is gone. */
+  /** Called once when a reported problem has gone. */
   readonly onRecovered?: (problem: SourceProblem) => void;
 }
 
-/** A running source. */
 export interface ClusterSourceHandle {
-  /** Problems that hold now. */
+  /** The problems that this source has now. Empty when all is well. */
   problems(): readonly SourceProblem[];
-  /** Reads everything again now, without waiting for a notice; settled when the store has the result. Never rejects. */
+  /** Reads everything again now. Resolves when the result is in the cluster store. Never rejects. */
   reload(): Promise<void>;
-  /** Ends watches, timers and plugins. What was applied stays in the store. */
+  /** Ends watches, timers and exec plugins. The clusters stay in the cluster store. */
   close(): void;
 }
 
-/** Keeps the set of present problems and reports only the changes. */
+/** Keeps the set of present problems, and reports a problem only when it appears or goes. */
 export interface ProblemBook {
-  /** Replaces the whole set. */
+  /** Replaces all present problems. Reports those that are new, and those that have gone. */
   set(problems: readonly SourceProblem[]): void;
   list(): readonly SourceProblem[];
 }
 
-/** An empty {@link ProblemBook} that gives changes to `reports`. */
+/** Makes an empty {@link ProblemBook} that reports changes to `reports`. */
 export function createProblemBook(reports: SourceReports): ProblemBook {
   let present = new Map<string, SourceProblem>();
   return {

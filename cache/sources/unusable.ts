@@ -1,18 +1,17 @@
-// The error of a cluster that cannot be used as it is configured; a source catches it and makes it the `problem` of
-// that one cluster. The message ends up in the cluster's public status, so it names fields and files, never their
-// content.
+// Errors for a cluster whose configuration cannot be used. A source catches them and shows the message as that
+// cluster's `problem`. Users see this message, so it names fields and files but never their content.
 import { GatewayError } from '../model/errors.ts';
 
-/** A GatewayError CLUSTER_UNUSABLE. */
+/** A GatewayError CLUSTER_UNUSABLE, shown with the reason `InvalidConfiguration`. */
 export function unusable(message: string): GatewayError {
   return new GatewayError('CLUSTER_UNUSABLE', message);
 }
 
-/** The same with a reason of its own for the cluster's problem; others are `InvalidConfiguration`. */
+/** A GatewayError CLUSTER_UNUSABLE that is shown with a reason of its own, where others get `InvalidConfiguration`. */
 export class SourceFault extends GatewayError {
   readonly problemReason: string;
 
-  /** @param problemReason CamelCase, as reasons of conditions are */
+  /** Makes the error. @param problemReason CamelCase, as in the `reason` of a Kubernetes condition */
   constructor(problemReason: string, message: string) {
     super('CLUSTER_UNUSABLE', message);
     this.problemReason = problemReason;

@@ -1,11 +1,11 @@
-// Writes an answer of any length towards the client as fast as the client takes it. A writer waits while the client is
-// slow, and stops waiting when the client goes.
+// Writes an answer to the client, no faster than the client reads it. Writing waits while the client is slow, and stops
+// when the client disconnects.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { IndexRequest } from './request.ts';
 
-/** The client went away, or the answer was ended from outside. */
+/** Thrown by `write` when the client disconnected, or the answer was ended from outside. */
 export class ClientGone extends Error {
   constructor() {
     super('the client is gone');
@@ -13,27 +13,27 @@ export class ClientGone extends Error {
   }
 }
 
-/** One answer that is being written. */
+/** An answer that is sent in parts. It waits while the client is slow. */
 export interface AnswerBody {
-  /** Resolves when the client can take more. @throws ClientGone (rejects) */
+  /** Resolves when the client can take more bytes. @throws ClientGone (rejects) */
   write(chunk: Buffer): Promise<void>;
-  /** It was ended, by whomever. */
+  /** True when the answer has ended, for whatever reason. */
   readonly isOver: boolean;
   end(): void;
-  /** Ends it so that the client sees it cut. */
+  /** Closes the connection, so that the client notices that the answer is incomplete. */
   abort(): void;
 }
 
-/** A warning about a cluster, or about the request when `cluster` is undefined. */
+/** A text for a `Warning` header. It is about a cluster, or about the request when `cluster` is undefined. */
 export interface Warning {
   readonly cluster: string | undefined;
   readonly text: string;
 }
 
-/** More Warning headers than this are one that says how many are missing. */
+/** Limit of `Warning` headers in one answer. When there are more, the last header says how many are missing. */
 const maxWarnings = 30;
 
-/** Values of `Warning` headers, cluster by cluster. */
+/** The `Warning` headers, as names and values in turn. */
 export function warningHeaders(warnings: readonly Warning[]): string[] {
   const shown = warnings.length <= maxWarnings ? warnings : warnings.slice(0, maxWarnings - 1);
   const headers = shown.flatMap(({ cluster, text }) => ['Warning', warningHeader(cluster, text)]);
@@ -44,7 +44,7 @@ export function warningHeaders(warnings: readonly Warning[]): string[] {
   return headers;
 }
 
-/** Headers of every JSON answer. */
+/** The headers of every JSON answer, as names and values in turn. */
 export function jsonHeaders(auditId: string, contentType = 'application/json'): string[] {
   return [
     'Content-Type',
@@ -58,7 +58,10 @@ export function jsonHeaders(auditId: string, contentType = 'application/json'): 
   ];
 }
 
-/** Sends an answer that is at hand whole, in one piece or in several. */
+/**
+ * Sends a complete answer. The body may be given in several parts.
+ * @param more further headers, as names and values in turn
+ */
 export function sendWhole(
   request: IndexRequest,
   body: Buffer | readonly Buffer[],
@@ -83,16 +86,16 @@ export function sendWhole(
   inbound.end();
 }
 
-/** What an answer is that takes a while. */
+/** What kind of answer it is, and what happens at its end. */
 export interface LongAnswer {
   readonly kind: 'short' | 'watch';
-  /** Called when it is over, for whatever reason. */
+  /** Called when the answer has ended, for whatever reason. */
   readonly onOver?: () => void;
 }
 
 /**
- * Sends the head of a long answer. It counts as a request under way until it ends: a drain waits for a list and ends a
- * watch between two events.
+ * Sends status and headers of an answer of unknown length. The answer counts as an open request until it ends. When the
+ * gateway drains, it waits for a list, and ends a watch between two events.
  */
 export function beginBody(
   request: IndexRequest,
@@ -108,7 +111,9 @@ export function beginBody(
   return body;
 }
 
-/** An answer under way, as its writer sees it and as those see it who may end it from outside. */
+/**
+ * An answer that is being written. Its writer uses it, and so does code that may end it from outside, such as a drain.
+ */
 class OpenBody implements AnswerBody {
   readonly #request: IndexRequest;
   readonly #openStreams: OpenStreams;
@@ -162,7 +167,7 @@ class OpenBody implements AnswerBody {
       clusterName: '',
       clusterUid: '',
       blockedSinceMs: 0,
-      // Each write of a watch holds whole events, so any moment is between two.
+      // Each write of a watch contains complete events, so a watch can be ended at any moment.
       endAtBoundary: () => {
         if (kind === 'watch') this.end();
         return kind === 'watch';
@@ -201,7 +206,7 @@ class OpenBody implements AnswerBody {
   }
 }
 
-/** The last event of a watch that cannot go on. */
+/** The ERROR event with which a watch ends. @param statusJson a metav1.Status */
 export function errorEvent(statusJson: string): Buffer {
   return Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`);
 }

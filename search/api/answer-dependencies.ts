@@ -1,5 +1,6 @@
-// What the steps of chain.ts use besides the request, as one object of functions. Rights and the followed types can
-// change while an answer is made, so a step reads them once and hands the result on.
+// Everything that the steps in chain.ts need to answer a request to the index, besides the request. The caller's rights
+// and the set of indexed types can change while an answer is made. So a step reads them once and passes the result to
+// the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
@@ -12,16 +13,16 @@ import type { UnionOpenapi } from './documents/openapi-union.ts';
 import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
 
-/** See the file comment. */
+/** Everything that the steps in chain.ts need besides the request. */
 export interface AnswerDependencies {
   readonly store: IndexStore;
   readonly rights: IndexRights;
   readonly catalog: () => Promise<Catalog>;
-  /** What the configuration names to be indexed. */
+  /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
   readonly states: () => readonly ClusterState[];
   readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];
-  /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
+  /** Resolves when the first lists of the index are complete, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;
@@ -29,14 +30,14 @@ export interface AnswerDependencies {
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;
   readonly bookmarkIntervalMs: number;
-  /** How often a watch reads its rights again: some of their changes come without an event. */
+  /** How often, in milliseconds, a watch computes its rights again. Some changes of rights come without an event. */
   readonly rightsPollMs: number;
-  /** How long a watch that came through a hub by Clusterpedia's path lives. */
+  /** After how many milliseconds a watch ends that a hub's kube-apiserver forwarded, by Clusterpedia's path. */
   readonly aggregatedWatchMs: number;
   readonly statusJson: StatusJson;
-  /** `version.Info` of the gateway. */
+  /** Returns the gateway's `version.Info`. */
   readonly version: () => object;
   readonly onError: (error: unknown) => void;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }

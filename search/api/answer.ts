@@ -1,25 +1,25 @@
-// The four ways an answer leaves, as data for `steps/send.ts`.
+// The four kinds of answers. steps/send.ts sends them.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../stores/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from './answer-body.ts';
 import type { RowDocument } from './row-stream.ts';
 
-/** An answer that is at hand whole. */
+/** An answer whose whole body is in memory. */
 export interface WholeAnswer {
   readonly kind: 'whole';
   readonly body: Buffer;
   readonly warnings: readonly Warning[];
   readonly contentType?: string;
-  /** 200 unless said otherwise. */
+  /** HTTP status; default 200. */
   readonly status?: number;
-  /** More headers, names and values in turn. */
+  /** Further headers, as names and values in turn. */
   readonly headers?: readonly string[];
-  /** What the answer reports; noted as the outcome of the request. */
+  /** The error that the answer reports, for audit and metrics. */
   readonly error?: GatewayError;
 }
 
-/** Rows that are read while they are sent. */
+/** An answer whose rows are read from the index store while they are sent. */
 export interface RowsAnswer {
   readonly kind: 'rows';
   readonly document: RowDocument;
@@ -27,26 +27,26 @@ export interface RowsAnswer {
   readonly warnings: readonly Warning[];
 }
 
-/** Events, until one side ends it. */
+/** A watch: events that are sent until client or gateway ends it. */
 export interface WatchAnswer {
   readonly kind: 'watch';
   readonly watch: WatchQuestion;
 }
 
-/** What a cluster itself says to the caller. */
+/** The answer of a member cluster, requested as the caller and passed on unchanged. */
 export interface RelayedAnswer {
   readonly kind: 'relayed';
-  /** The first that can be asked answers. */
+  /** Clusters to try in this order. The first one that answers is used. */
   readonly clusters: readonly string[];
-  /** As the cluster knows it. */
+  /** The path on the member cluster. */
   readonly path: string;
-  /** With `?`, or ''. */
+  /** The query string with its leading `?`; '' when there is none. */
   readonly query: string;
 }
 
 export type Answer = WholeAnswer | RowsAnswer | WatchAnswer | RelayedAnswer;
 
-/** A plan or a fetch that is already the answer. The steps behind it leave it as it is. */
+/** Returned by `plan` or `fetch` when the answer is already known. The later steps then do nothing but send it. */
 export class EarlyAnswer {
   readonly answer: Answer;
 
@@ -55,7 +55,7 @@ export class EarlyAnswer {
   }
 }
 
-/** A JSON document as an answer. */
+/** Makes a JSON answer of any value, with warnings for its headers. */
 export function jsonAnswer(value: unknown, warnings: readonly Warning[] = []): WholeAnswer {
   return { kind: 'whole', body: Buffer.from(`${JSON.stringify(value)}\n`), warnings };
 }

@@ -1,6 +1,6 @@
-// Which types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
-// index keeps one version of an object. Another version is the same object with another apiVersion only where the CRD
-// says so.
+// Knows which types the index has of which clusters, and in which version it can show them. Easy to get wrong: the
+// index stores an object in one version only. It can be shown in another version by changing its apiVersion, but only
+// when the CRD has the conversion strategy None.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -10,31 +10,34 @@ import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 import { scopeConcerns, scopeWithout } from './visible.ts';
 
-/** Of the documents the index answers of its own. */
+/** The apiVersion of documents that only the index has, such as counts and facets. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
-/** Everything the store keeps, by type. */
+/** The types that the index may show, with the clusters they are stored of. */
 export interface Catalog {
   readonly all: readonly StoredType[];
   of(type: TypeKey): readonly StoredType[];
   has(incarnation: string, type: TypeKey): boolean;
 }
 
-/** `group/version`, or the version alone for the core group. */
+/** The apiVersion of a group and version: `group/version`, in the core group only the version. */
 export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** What a catalog is made from. */
+/** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly store: Pick<IndexStore, 'types'>;
-  /** How clusters are followed now. */
+  /** Returns the present state of following each cluster. */
   readonly states: () => readonly ClusterState[];
-  /** Whether a type of a cluster that is not followed yet is among what is to be served. */
+  /** Whether a stored type is selected for answers. Used for clusters that are not followed yet. */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 
-/** Reads the catalog, at most once in `maxAgeMs`. @throws GatewayError (rejects) as the store does */
+/**
+ * Returns a function that reads the catalog, and reads it again when it is older than `maxAgeMs`.
+ * @throws GatewayError (rejects) when the index store cannot be read
+ */
 export function makeCatalogReader(
   { store, states, isChosen }: CatalogSources,
   maxAgeMs = 500,
@@ -54,7 +57,10 @@ export function makeCatalogReader(
   };
 }
 
-/** What is kept for rights alone is not served; what is chosen is served before its first row is there. */
+/**
+ * The types that may appear in answers. Types that are stored only to decide access are left out. A selected type is
+ * included even before it has rows.
+ */
 export function servedTypes(
   stored: readonly StoredType[],
   states: readonly ClusterState[],
@@ -79,7 +85,7 @@ export function servedTypes(
   ];
 }
 
-/** A catalog of what is served. */
+/** Makes a catalog that contains exactly these types. */
 export function catalogOf(all: readonly StoredType[]): Catalog {
   const byType = Map.groupBy(all, ({ type }) => typeKey(type));
   const holders = new Map(
@@ -93,28 +99,32 @@ export function catalogOf(all: readonly StoredType[]): Catalog {
 }
 
 /**
- * Types by which it is decided whether a caller may know of a cluster: all that is kept and what is chosen, so that one
- * of which nothing could be read counts, too.
+ * The types by which it is decided whether a caller may know that a cluster exists: all stored and all selected types.
+ * Selected types are needed for a cluster of which nothing could be read yet.
  */
 export function askedAbout({ all }: Catalog, chosen: readonly ResourceType[]): readonly ResourceType[] {
   const types = [...all.map(({ type }) => type), ...chosen];
   return [...new Map(types.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }])).values()];
 }
 
-/** A type in the version asked for, and what of the index can be shown in it. */
+/** A type in the requested version, and which stored rows can be shown in that version. */
 export interface TypeView {
   readonly type: TypeInfo;
-  /** `group/version`. */
+  /** The apiVersion in which objects are shown: `group/version`, in the core group only the version. */
   readonly apiVersion: string;
-  /** Of incarnations that keep another version of the same schema: rows need the apiVersion of the view. */
+  /**
+   * The clusters that store the type in another version with the same schema, by incarnation id. Their rows are shown
+   * with the `apiVersion` above.
+   */
   readonly rewritten: ReadonlySet<string>;
-  /** Incarnations whose rows exist in another version only. */
+  /** The clusters whose rows cannot be shown in this version, by incarnation id, each with the reason. */
   readonly leftOut: ReadonlyMap<string, string>;
 }
 
 /**
- * The view of a type in a version, of clusters that the scope concerns; undefined when none of them has it.
- * @param version undefined: whatever is kept
+ * How a type can be shown in a version. Only stored types for which `isKnown` returns true count. Returns undefined
+ * when there is none.
+ * @param version undefined for whatever version is stored
  */
 export function typeView(
   catalog: Catalog,
@@ -134,14 +144,17 @@ export function typeView(
       shown ??= { ...type, version };
     } else leftOut.set(incarnation.id, `keeps ${asked.resource} as ${apiVersionOf(type.group, type.version)}`);
   }
-  // No row can be shown in this version. The type still has the version when some member serves it.
+  // No stored row can be shown in this version. The result is still defined when a cluster serves the version.
   shown ??= known.map(({ type }) => type).find((type) => version !== undefined && type.versions.includes(version));
   if (shown === undefined) return undefined;
   const type = version === undefined ? shown : { ...shown, version };
   return { type, apiVersion: apiVersionOf(type.group, type.version), rewritten, leftOut };
 }
 
-/** Rows of these views that the caller may see, and who is left out because of its version. */
+/**
+ * Removes the rows that cannot be shown in the requested versions from those that the caller may see, and makes a
+ * warning for each cluster concerned.
+ */
 export function scopeOfViews(
   scope: RowScope,
   views: readonly TypeView[],
@@ -163,11 +176,12 @@ export function scopeOfViews(
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
-/** So many reasons are part of a message. */
+/** How many reasons the message of the error contains. */
 const mostReasons = 3;
 
 /**
- * 404 for a type that the index does not hold, or holds of no cluster that the caller may see: the same words for both.
+ * The 404 error for a type that the index does not have, or has only of clusters that the caller may not see. The text
+ * is the same in both cases.
  * @param reasons why clusters that the caller may see are not in the index
  */
 export function notIndexed(

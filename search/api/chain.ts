@@ -1,10 +1,10 @@
-// READ THIS FIRST. Every question to the index passes these steps from top to bottom; each is a small function in a
-// file of its own below steps/. What differs between kinds of question (list, watch, counts, ...) stands in kinds.ts.
-// Easy to get wrong: the order. Nothing is planned before the rights of the caller are read, so nothing is read,
-// counted or named that the caller may not see.
+// READ THIS FIRST. Every request to the index passes these steps from top to bottom. Each step is a small function in
+// its own file in steps/. What differs between the kinds of requests (list, watch, counts and so on) is in kinds.ts.
+// Easy to get wrong: the order. The caller's rights are read before anything is planned, so nothing is read, counted or
+// named that the caller may not see.
 //
-//   a step takes the state the steps before it have built (state.ts has the types) and returns a richer one,
-//   or throws a GatewayError while nothing was sent, which the gateway makes a metav1.Status.
+// A step takes the state that the steps before it have built (types in state.ts), and returns the state with its own
+// result. While nothing has been sent, a step may throw a GatewayError, which the gateway answers as a metav1.Status.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { IndexRequest } from './request.ts';
 import type { Step } from './state.ts';
@@ -17,22 +17,25 @@ import { send } from './steps/send.ts';
 import { settle } from './steps/settle.ts';
 
 const chain = linked(
-  read, //    the question: its kind, path, parameters, conditions; 400, 404, 405 or 406
-  settle, //  soon after a start, a short wait for what is read for the first time
-  rights, //  what the caller may see of the types that are asked for
-  plan, //    what the store is asked: types in their versions, conditions, rows in reach; 404, 406, 410 or 422
-  fetch, //   a page, one object, counts, values, a document, where a watch begins; 404, 409, 410 or 504
-  form, //    the bytes: list, Table, metadata alone, collection, events
-  send, //    whole, row by row, as a watch, or relayed from the cluster itself ──► end
+  read, //    understands the request: kind, path, parameters, conditions; may refuse with 400, 404, 405 or 406
+  settle, //  shortly after a start, waits until the first lists of the index are complete
+  rights, //  finds out what the caller may see of the requested types
+  plan, //    decides what the store is asked: types, versions, conditions, visible rows; 404, 406, 410 or 422
+  fetch, //   reads a page, an object, counts, values, a document, or a watch's start; 404, 409, 410 or 504
+  form, //    makes the bytes: list, Table, PartialObjectMetadata, collection or events
+  send, //    sends the answer at once, row by row, as a watch, or passed on from a member cluster
 );
 
-/** Answers one request; resolves when the exchange is over. @throws GatewayError (rejects) while nothing was sent */
+/**
+ * Answers one request, and resolves when the answer has been sent.
+ * @throws GatewayError (rejects) only while nothing has been sent
+ */
 export async function answerIndexRequest(request: IndexRequest, dependencies: AnswerDependencies): Promise<void> {
   let state: unknown = request;
   for (const step of chain) state = await step(state as never, dependencies);
 }
 
-/** Lets the compiler check that each step's result is what the next step takes. */
+/** Makes the compiler check that each step takes the result of the step before it. */
 function linked<A, B, C, D, E, F>(
   ...steps: [Step<IndexRequest, A>, Step<A, B>, Step<B, C>, Step<C, D>, Step<D, E>, Step<E, F>, Step<F, void>]
 ): readonly Step<never, unknown>[] {

@@ -1,6 +1,6 @@
-// What an answer says of clusters whose rows are missing, old or hidden. Only clusters the caller may reach are named,
-// and of their types only those the caller may see something of: which types a cluster has, and why the index cannot
-// read them, is for those who may list them.
+// Makes warnings about clusters whose rows are missing, outdated or hidden. A warning may only name clusters that the
+// caller may reach, and types of which the caller may see something. Which other types a cluster has, and why the index
+// cannot read them, must not be revealed.
 import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
@@ -8,13 +8,16 @@ import type { ResourceType } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 import { scopeConcerns } from './visible.ts';
 
-/** What is asked: these types, of these clusters where the question names any. */
+/** The requested types, and the requested clusters. `clusters` is undefined when the request names none. */
 export interface AskedOf {
   readonly types: readonly ResourceType[];
   readonly clusters: readonly string[] | undefined;
 }
 
-/** Warnings for one answer, sorted by cluster; one a cluster and kind of fault, however many types it has. */
+/**
+ * The warnings of one answer, sorted by cluster. Each cluster has at most one warning for each kind of fault, whatever
+ * the number of types.
+ */
 export function clusterWarnings(
   { types, clusters }: AskedOf,
   { hidden, reachable, unread, scope }: ScopeAnswer,
@@ -36,7 +39,7 @@ export function clusterWarnings(
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
 
-/** Rights in it are not known yet, so no type of it is named. */
+/** The warning for a cluster whose RBAC objects have not been read. It names no type, since rights are unknown. */
 function notIndexed({ fault }: PartState): string {
   return `not indexed yet${fault === undefined ? '' : `: ${fault.message}`}`;
 }
@@ -83,7 +86,7 @@ function faultText(types: readonly TypeState[], state: PartState): string {
   return fault === undefined ? '' : `: ${fault.message}`;
 }
 
-/** `5s`, `12m`, `3h`. */
+/** A duration as text, such as `5s`, `12m` or `3h`. */
 export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds}s`;

@@ -1,5 +1,5 @@
-// Which types Clusterpedia's collections are of: `workloads`, `kuberesources`, and `any` with the types it is asked
-// for.
+// Decides which types Clusterpedia's collections contain: `workloads`, `kuberesources`, and `any`, whose types the
+// request names.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { typeKey } from '../types.ts';
@@ -13,26 +13,27 @@ const workloads: readonly AskedType[] = ['deployments', 'daemonsets', 'statefuls
   resource,
   version: undefined,
 }));
-/** Groups that kube-apiserver itself serves; any of `*.k8s.io` is one, too. */
+/** API groups that belong to Kubernetes itself. Every group that ends with `.k8s.io` does, too. */
 const builtInGroups: ReadonlySet<string> = new Set(['', 'apps', 'batch', 'autoscaling', 'policy', 'extensions']);
 
 export const collectionNames = ['any', 'workloads', 'kuberesources'] as const;
 
-/** What a collection is of. */
+/** The types of a Clusterpedia collection: named one by one, or by their group. */
 export interface CollectionTypes {
-  /** Types that the question or the collection names. */
+  /** Types that the collection or the request names one by one. */
   readonly named: readonly AskedType[];
-  /** Groups it names, as types that stand for all of theirs. */
+  /** Groups that are named as a whole, each written as a type with the resource `*`. */
   readonly groups: readonly ResourceType[];
-  /** Types of these groups among those the index has. */
+  /** Returns those of the indexed types that belong to the named groups. */
   readonly members: (indexed: readonly ResourceType[]) => readonly AskedType[];
 }
 
 const noMembers: CollectionTypes['members'] = () => [];
 
 /**
- * @returns undefined for a collection that is none
- * @throws GatewayError BAD_REQUEST for groups and resources that cannot be read
+ * The types of the collection `name`.
+ * @returns undefined when there is no such collection
+ * @throws GatewayError BAD_REQUEST when the parameters `groups` or `resources` are invalid
  */
 export function collectionTypes(name: string, parameters: Parameters): CollectionTypes | undefined {
   switch (name) {
@@ -55,7 +56,7 @@ function builtIn(indexed: readonly ResourceType[]): readonly AskedType[] {
 
 function anyTypes(parameters: Parameters): CollectionTypes {
   const groups = parameters.all('groups').flatMap((text) => text.split(','));
-  // `groups=` alone stands for the core group.
+  // An empty `groups=` means the core group.
   const isCore = parameters.names.includes('groups') && groups.length === 0;
   const resources = parameters.all('resources').flatMap((text) => text.split(','));
   if (!isCore && groups.length === 0 && resources.length === 0)
@@ -76,7 +77,7 @@ interface AskedGroup {
   readonly version: string | undefined;
 }
 
-/** `apps`, `apps/v1`, `''`, `/` or `/v1` for core, `*` for every group. */
+/** Parses an element of `groups`: `apps` or `apps/v1`; '', `/` or `/v1` for the core group; `*` for every group. */
 function readGroup(text: string): AskedGroup {
   const [group = '', version, ...behind] = text.split('/');
   if (behind.length > 0)
@@ -88,7 +89,7 @@ function typesOfGroup({ group, version }: AskedGroup, indexed: readonly Resource
   return indexed.filter((type) => group === '*' || type.group === group).map((type) => ({ ...type, version }));
 }
 
-/** `apps/deployments`, `apps/v1/deployments`, `/v1/pods`, `/pods`, and `pods`. */
+/** Parses an element of `resources`: `apps/deployments`, `apps/v1/deployments`, `/v1/pods`, `/pods` or `pods`. */
 function readResource(text: string): AskedType {
   const parts = text.split('/');
   const resource = parts.at(-1) ?? '';
@@ -104,13 +105,13 @@ function readResource(text: string): AskedType {
   };
 }
 
-/** Types the index has, each once, in the order of their names. */
+/** All types in the index, each once, sorted by name. */
 export function indexedTypes({ all }: Catalog): readonly ResourceType[] {
   const byKey = new Map(all.map(({ type }) => [typeKey(type), { group: type.group, resource: type.resource }]));
   return [...byKey.values()].toSorted((one, other) => (typeKey(one) < typeKey(other) ? -1 : 1));
 }
 
-/** Each type once, in the version that is named last. */
+/** Removes duplicates. When a type occurs in several versions, the last one counts. */
 export function distinctTypes(types: readonly AskedType[]): readonly AskedType[] {
   return [...new Map(types.map((type) => [typeKey(type), type])).values()];
 }

@@ -1,6 +1,6 @@
-// How rows become answers: lists, metadata alone, projections, collections and watch events. An item is the stored
-// bytes. Only what the question asks for changes them (another version of the same schema, a part of it), and never by
-// parsing.
+// Turns rows into answers: lists, PartialObjectMetadata, selected fields, collections and watch events. An item of an
+// answer consists of the stored bytes. If the request asks for another version or a part of the object, the bytes are
+// edited, but never parsed and serialised again.
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
@@ -19,26 +19,29 @@ import {
 } from '../../lib/json/raw-json.ts';
 import type { RowDocument } from './row-stream.ts';
 
-/** `metadata` of a list. */
+/** The fields of a list's `metadata`: resourceVersion, continue token, number of remaining items. */
 export interface ListMeta {
   readonly resourceVersion: string;
   readonly continueToken: string | undefined;
   readonly remaining: number | undefined;
 }
 
-/** Turns a stored object into what is shown of it. */
+/** Turns the stored bytes of an object into the bytes to show. */
 export type ShowObject = (raw: Uint8Array, type: TypeKey, incarnation: string) => Uint8Array;
 
 /** Which part of each object is shown. */
 export interface ObjectParts {
-  /** As metav1.PartialObjectMetadata, which the client accepts instead of its type. */
+  /** True to show metav1.PartialObjectMetadata, because the client accepts that. */
   readonly isPartial?: boolean;
-  /** Of its own kind still, as Clusterpedia has it: a client that reads a PodList reads this, too. */
+  /**
+   * True to show only `metadata`, but with the object's own kind, as Clusterpedia does. A client that expects a PodList
+   * can read it.
+   */
   readonly onlyMetadata: boolean;
   readonly fields: readonly (readonly PathStep[])[] | undefined;
 }
 
-/** The way objects of these views are shown. */
+/** Makes the function that turns stored objects of these types into what is shown. */
 export function objectForm(views: readonly TypeView[], { isPartial, onlyMetadata, fields }: ObjectParts): ShowObject {
   const rewritten = new Map<TypeKey, TypeView>();
   for (const view of views) if (view.rewritten.size > 0) rewritten.set(typeKey(view.type), view);
@@ -55,7 +58,7 @@ export function objectForm(views: readonly TypeView[], { isPartial, onlyMetadata
 const partialVersion = 'meta.k8s.io/v1';
 const listTail = Buffer.from(']}\n');
 
-/** `{"resourceVersion":…,"continue":…,"remainingItemCount":…}` without what there is not. */
+/** The `metadata` of a list, without fields that are undefined. */
 function listMetadata({ resourceVersion, continueToken, remaining }: ListMeta): object {
   return {
     resourceVersion,
@@ -64,12 +67,12 @@ function listMetadata({ resourceVersion, continueToken, remaining }: ListMeta): 
   };
 }
 
-/** The beginning of an object whose last member is a list: `{…,"items":[`. */
+/** The start of a JSON object whose last member is a list: `{…,"items":[`. */
 function opening(members: object, list: string): Buffer {
   return Buffer.from(`${JSON.stringify(members).slice(0, -1)},"${list}":[`);
 }
 
-/** A list of one type, or of PartialObjectMetadata. */
+/** A list of one type, or a list of PartialObjectMetadata. */
 export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, isPartial: boolean): RowDocument {
   const kind = isPartial ? 'PartialObjectMetadataList' : `${type.kind}List`;
   const apiVersion = isPartial ? partialVersion : apiVersionOf(type.group, type.version);
@@ -80,7 +83,10 @@ export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, i
   };
 }
 
-/** A collection: continue and count at the top, as Clusterpedia has them. */
+/**
+ * A collection. As in Clusterpedia, `continue` and `remainingItemCount` are at the top of the object and not in
+ * `metadata`.
+ */
 export function collectionDocument(
   name: string,
   types: readonly TypeInfo[],
@@ -99,7 +105,7 @@ export function collectionDocument(
   return { head: opening(head, 'items'), item: (row) => show(row.raw, row.type, row.incarnation), tail: listTail };
 }
 
-/** What a Table row holds of its object (`includeObject`). */
+/** What a row of a Table contains of its object; the parameter `includeObject`. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 function tableRow(
@@ -123,7 +129,7 @@ function includedObject(
   };
 }
 
-/** metav1.Table of rows. */
+/** Makes a metav1.Table: column definitions, and a row for each object. */
 export function tableDocument(shape: Table, meta: ListMeta, show: ShowObject, include: IncludeObject): RowDocument {
   const object = includedObject(show, include);
   return {
@@ -136,12 +142,12 @@ export function tableDocument(shape: Table, meta: ListMeta, show: ShowObject, in
   };
 }
 
-/** One row alone. */
+/** The JSON of a list or Table with a single row. */
 export function oneDocument(document: RowDocument, row: RowRead): Buffer {
   return Buffer.concat([document.head, document.item(row), document.tail]);
 }
 
-/** Objects as events of a watch have them. */
+/** How objects and bookmarks appear in the events of a watch. */
 export function eventForm(type: TypeInfo, show: ShowObject, isPartial: boolean): EventForm {
   const names = isPartial
     ? { kind: 'PartialObjectMetadata', apiVersion: partialVersion }
@@ -161,7 +167,7 @@ function bookmarkObject(
   return Buffer.from(JSON.stringify({ ...names, metadata }));
 }
 
-/** Tables as events of a watch have them: columns with the first one only. */
+/** How objects appear in the events of a watch as Tables. Only the first event contains the column definitions. */
 export function tableEventForm(tableNow: () => Table, show: ShowObject, include: IncludeObject): EventForm {
   let columns: readonly object[] | null = tableNow().columns;
   const object = includedObject(show, include);
@@ -176,7 +182,7 @@ export function tableEventForm(tableNow: () => Table, show: ShowObject, include:
     return Buffer.concat([opening(head, 'rows'), row, Buffer.from(']}')]);
   };
   return {
-    // Ages are those of the moment of the event.
+    // The table is made anew for each event, so that ages are those at the time of the event.
     object: (row) => table(undefined, tableRow(tableNow(), row, object(row))),
     bookmark(resourceVersion, annotations) {
       const partial = bookmarkObject(

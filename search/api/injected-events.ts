@@ -1,6 +1,6 @@
-// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Events have
-// rights of their own: only events that the caller could list are injected. An object of the same name and a later uid
-// gets none of the events of the earlier one.
+// Clusterpedia's parameter `injectEvents`: adds to each object of a list an annotation with the Events about it. Only
+// Events that the caller may list are added. They are matched by uid, so an object that was created again does not get
+// the Events of its predecessor.
 import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';
@@ -14,19 +14,19 @@ import { isError } from './request.ts';
 
 const annotation = 'shadow.clusterpedia.io/events';
 const events = { group: '', resource: 'events' };
-/** So many events of one object, and bytes of events of one chunk of rows, are shown at most. */
+/** Limits: Events for one object, and bytes of Events for one chunk of rows. */
 const mostOfObject = 100;
 const mostBytes = 16 * 1024 * 1024;
 
 type Chunks = AsyncIterable<readonly RowRead[]>;
 
-/** A way to put events on rows, and what is to be said of it. */
+/** A function that adds Events to rows, and the warnings of the answer. */
 export interface EventInjection {
   readonly inject: (chunks: Chunks) => Chunks;
   readonly warnings: readonly Warning[];
 }
 
-/** Looks for what the caller may see of events. @param clusters undefined: all */
+/** Finds out which Events the caller may see. @param clusters names of clusters; undefined for all */
 export async function planInjection(
   user: User,
   clusters: readonly string[] | undefined,
@@ -62,7 +62,10 @@ async function* injected(
 
 const objectKey = (incarnation: string, uid: string): string => `${incarnation} ${uid}`;
 
-/** Events as JSON by the object they are about. */
+/**
+ * Reads the Events about these rows from the index. Returns them as JSON texts, by the cluster's incarnation and the
+ * object's uid.
+ */
 async function eventsOf(
   rows: readonly RowRead[],
   plan: Plan,

@@ -1,26 +1,26 @@
-// What a path behind `resources` or `indexes/default/proxy` asks for: paths of Kubernetes, with or without
-// `clusters/<name>` before them. `clusters` and `clusters/<name>` alone are 404, as in Clusterpedia.
+// Parses the part of a path after `resources` or `indexes/default/proxy`: a Kubernetes path, with or without
+// `clusters/<name>` in front. The paths `clusters` and `clusters/<name>` themselves are 404, as in Clusterpedia.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** Types that one question may name: the authorizer is asked about each of them in each cluster. */
+/** How many types one request may name. Rights are checked for each type in each cluster, so there must be a limit. */
 export const mostTypes = 256;
 
-/** Objects of a type. */
+/** A path that names objects of one type: a collection, or one object by name. */
 export interface AskedObjects {
   readonly kind: 'objects';
   readonly cluster: string | undefined;
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-  /** Undefined: of all namespaces, or cluster-scoped. */
+  /** The namespace in the path. Undefined for all namespaces, and for cluster-scoped objects. */
   readonly namespace: string | undefined;
-  /** Undefined: a list or watch. */
+  /** The object's name; undefined for a list or watch. */
   readonly name: string | undefined;
-  /** The old spelling `/watch/` in the path. */
+  /** True for the old form of a watch, which has `/watch/` in the path. */
   readonly legacyWatch: boolean;
 }
 
-/** A document. */
+/** A path that names a discovery or OpenAPI document, or the health or version. */
 export interface AskedDocument {
   readonly kind: 'document';
   readonly cluster: string | undefined;
@@ -34,15 +34,18 @@ export interface AskedDocument {
     | 'health'
     | 'openapi-v2'
     | 'openapi-v3';
-  /** Of `group`, `resources` and one document of `openapi-v3`. */
+  /**
+   * The API group of the document. Undefined unless the document is `group`, `resources` or a single OpenAPI document.
+   */
   readonly group: string | undefined;
-  /** Of `resources` and one document of `openapi-v3`. */
+  /** The API version of the document. Undefined unless the document is `resources` or a single OpenAPI document. */
   readonly version: string | undefined;
 }
 
 /**
- * @throws GatewayError NOT_FOUND for what no Kubernetes API has there, METHOD_NOT_ALLOWED for subresources, which only
- * a cluster itself has
+ * Parses a path.
+ * @throws GatewayError NOT_FOUND when no Kubernetes API has such a path, METHOD_NOT_ALLOWED for a subresource, which
+ * the index does not have
  */
 export function innerPath(segments: readonly string[]): AskedObjects | AskedDocument {
   if (segments[0] !== 'clusters') return pathOf(undefined, segments);

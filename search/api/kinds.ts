@@ -1,6 +1,6 @@
-// What differs between the kinds of question. Each step of chain.ts looks here for its part. A kind without `rights`
-// shows nothing of the index that depends on the caller (a forwarded question is decided by its cluster); one without
-// `plan` or `fetch` needs nothing of the store.
+// What each step of chain.ts does for each kind of request. A kind without `rights` shows nothing that depends on the
+// caller's rights. (A forwarded request is authorized by its cluster.) A kind without `plan` or `fetch` needs nothing
+// from the index store.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
@@ -25,12 +25,12 @@ import {
 } from './steps/rights-to-types.ts';
 
 const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { readonly kind: K }>> } = {
-  // Paths of Kubernetes: objects of one type.
+  // Requests for objects of one type, by a Kubernetes path such as `/api/v1/pods`.
   list: kind({ waits: true, rights: rightsToPath, plan: planList, fetch: fetchList, form: formList }),
   get: kind({ waits: true, rights: rightsToPath, plan: planObject, fetch: fetchObject, form: formObject }),
   watch: kind({ waits: true, rights: rightsToPath, plan: planWatch, fetch: fetchWatchStart, form: formEvents }),
   forward: kind({ plan: planForward }),
-  // Several types in one list.
+  // Requests for one list with objects of several types.
   collection: kind({
     waits: true,
     rights: rightsToCollection,
@@ -39,11 +39,11 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     form: formCollection,
   }),
   query: kind({ waits: true, rights: rightsToNamed, plan: planPosted, fetch: fetchPage, form: formPosted }),
-  // Numbers and values instead of rows.
+  // Requests for numbers or values instead of objects: counts, facets, values of a field.
   counts: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchCount, form: formJson }),
   facets: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchFacets, form: formJson }),
   values: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchValues, form: formJson }),
-  // What there is.
+  // Requests for what the index contains and how fresh it is, for discovery, OpenAPI, version and health.
   freshness: kind({ rights: rightsToChosen, fetch: fetchFreshness, form: formJson }),
   collections: kind({ rights: rightsToIndexed, fetch: fetchCollectionNames, form: formCollectionNames }),
   document: kind({
@@ -59,10 +59,14 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
 };
 
 /**
- * What the steps do for one kind. @param Q question @param S what `rights` finds @param P plan @param F what is found
+ * The functions of the steps for one kind.
+ * @param Q the type of the request
+ * @param S the result of `rights`
+ * @param P the result of `plan`
+ * @param F the result of `fetch`
  */
 interface Kind<Q, S, P, F> {
-  /** Soon after a start, its answer waits a moment for what is read for the first time. */
+  /** Whether requests of this kind wait, shortly after a start, until the first lists of the index are complete. */
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => Promise<S>;
   readonly plan?: (seen: Seen<Q, S>, dependencies: AnswerDependencies) => P | EarlyAnswer | Promise<P | EarlyAnswer>;
@@ -73,7 +77,10 @@ interface Kind<Q, S, P, F> {
   readonly form?: (fetched: Fetched<Q, S, P, F>, dependencies: AnswerDependencies) => Answer;
 }
 
-/** A kind of which only the question is known. What its steps hand on to each other was checked by {@link kind}. */
+/**
+ * The functions of one kind of request, with unknown types of what they pass on. The function {@link kind} has checked
+ * that these types fit together.
+ */
 interface AnyKind<Q> {
   readonly waits?: boolean;
   readonly rights?: (asked: Asked<Q>, dependencies: AnswerDependencies) => unknown;
@@ -82,12 +89,12 @@ interface AnyKind<Q> {
   readonly form?: (fetched: Fetched<Q, never, never, never>, dependencies: AnswerDependencies) => Answer;
 }
 
-/** Lets the compiler check that each part of a kind takes what the parts before it give. */
+/** Makes the compiler check that each function takes the result of the function before it. */
 function kind<Q, S, P, F>(parts: Kind<Q, S, P, F>): AnyKind<Q> {
   return parts;
 }
 
-/** What is done for a question. */
+/** Looks up the functions that answer a request of this kind. */
 export function kindOf({ kind }: Question): AnyKind<never> {
   return kinds[kind];
 }

@@ -1,24 +1,27 @@
-// The options of list and watch that are about versions, checked as kube-apiserver does (apimachinery
-// pkg/apis/internalversion/validation) but with the index's own resourceVersions. Going on from a version of a member
-// would be a guess, so it is 410.
+// Reads the options of list and watch that concern resourceVersions, and validates them as kube-apiserver does
+// (apimachinery pkg/apis/internalversion/validation). Only the index's own resourceVersions are accepted. A
+// resourceVersion of a member cluster says nothing about the index, so it gets 410.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';
 
-/** Longest wait for a state that a client has seen elsewhere. */
+/** How long a request waits for a resourceVersion that the index has not reached yet. */
 const futureWaitMs = 3_000;
-/** A timer cannot be longer than 24.8 days. */
+/** The limit for `timeoutSeconds`: a timer of Node cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
-/** What a list must show: now, not older than a version, or exactly that one. */
+/** Which state a list must show. Without either field, the present state. */
 export interface ListVersion {
   readonly notOlderThan: string | undefined;
   readonly exact: string | undefined;
 }
 
-/** Where a watch begins, and what it sends of the beginning. */
+/** Where a watch begins, and which events it sends first. */
 export interface WatchStart {
-  /** Undefined: with the rows there are, or, with `fromNow`, with what comes. */
+  /**
+   * The resourceVersion after which events are sent. Undefined: send the present rows first, or with `fromNow` only new
+   * events.
+   */
   readonly after: string | undefined;
   readonly fromNow: boolean;
   readonly marksInitialEnd: boolean;
@@ -27,14 +30,18 @@ export interface WatchStart {
   readonly timeoutMs: number | undefined;
 }
 
-/** Whether a version can be the index's own: {@link IndexStore.canBeOwn}. */
+/** Tells whether a resourceVersion can be one of this index: {@link IndexStore.canBeOwn}. */
 export type OwnVersions = Pick<IndexStore, 'canBeOwn'>;
 
-/** @throws GatewayError INVALID for combinations that mean nothing, EXPIRED for a version that is none of ours */
+/**
+ * Reads the options of a list.
+ * @throws GatewayError INVALID for combinations that kube-apiserver refuses, EXPIRED for a resourceVersion that cannot
+ * be one of this index
+ */
 export function readListVersion(parameters: Parameters, store: OwnVersions): ListVersion {
   const version = parameters.text('resourceVersion');
   const match = readMatch(parameters, version);
-  // A list has no end to be timed; what cannot be read is refused all the same, as kube-apiserver does.
+  // A list has no use for timeoutSeconds. An invalid value is refused nevertheless, as in kube-apiserver.
   const timeout = parameters.text('timeoutSeconds');
   if (timeout !== undefined && !/^[+-]?\d{1,19}$/.test(timeout)) throw badTimeout();
   if (parameters.flag('sendInitialEvents') !== undefined)
@@ -49,7 +56,7 @@ export function readListVersion(parameters: Parameters, store: OwnVersions): Lis
   return match === 'Exact' ? { notOlderThan: undefined, exact: version } : { notOlderThan: version, exact: undefined };
 }
 
-/** @throws GatewayError as {@link readListVersion} does */
+/** Reads the options of a watch. @throws GatewayError as {@link readListVersion} does */
 export function readWatchStart(parameters: Parameters, store: OwnVersions): WatchStart {
   const version = parameters.text('resourceVersion');
   const initial = parameters.flag('sendInitialEvents');
@@ -111,8 +118,8 @@ function invalid(field: string, message: string): GatewayError {
 }
 
 /**
- * Waits until the index has come to a version, three seconds at most.
- * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when it has not
+ * Waits until the index has reached a resourceVersion, at most three seconds.
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT (504) when it has not reached it
  */
 export async function waitForVersion(
   store: Pick<IndexStore, 'resourceVersion' | 'onCommit'>,
@@ -136,10 +143,10 @@ export async function waitForVersion(
 }
 
 /**
- * Makes sure that a version is one this index has issued: exact as far as its log reaches back, since every version is
- * that of a change in it.
- * @param answersNow the answer is made of the rows of now, so a version older than the log is no hindrance
- * @throws GatewayError (rejects) EXPIRED for another, and when the log no longer reaches back to it
+ * Checks that this index has issued a resourceVersion. The check is exact as far as the change log reaches back, since
+ * each version belongs to a change in it.
+ * @param answersNow true when the answer shows the present rows, so that a version older than the log is acceptable
+ * @throws GatewayError (rejects) EXPIRED when the version was not issued here, or is older than the log
  */
 export async function requireInLog(
   store: Pick<IndexStore, 'oldestResourceVersion' | 'isInLog'>,
@@ -148,7 +155,7 @@ export async function requireInLog(
 ): Promise<void> {
   if (version === undefined || (await store.isInLog(version))) return;
   const oldest = await store.oldestResourceVersion();
-  // 19 digits each: the order of texts is the order of numbers.
+  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
   if (version >= oldest) throw notOwn(version);
   if (!answersNow)
     throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);

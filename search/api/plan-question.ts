@@ -1,24 +1,27 @@
-// The question that rights are asked and a plan is made for.
+// What must be known of a request in order to read the caller's rights and plan the answer.
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 
-/** Who asks for what. */
+/** Who requests which types of which clusters, and with which verb. */
 export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';
   readonly types: readonly AskedType[];
-  /** Undefined: of all clusters. What it names need not be there: of a cluster that is not, there are no rows. */
+  /** The clusters that the request names; undefined for all. A name without a cluster is no error: it has no rows. */
   readonly clusters: readonly string[] | undefined;
-  /** The cluster of a path that names one. */
+  /** The cluster that the path names; undefined when it names none. */
   readonly cluster: string | undefined;
-  /** Rows are asked for by what owns them, which may be of any type: the caller must see that, too. */
+  /** True when rows are selected by their owners. Owners can be of any type, so rights to all types are needed. */
   readonly byOwner?: boolean;
-  /** Whether no type at all is an answer, too; otherwise a question about one type that is not there is a NOT_FOUND. */
+  /**
+   * True when an answer without any type is permitted. Otherwise a request for a single type that is not there is
+   * NOT_FOUND.
+   */
   readonly mayBeNone?: boolean;
 }
 
-/** A type as it was asked for. */
+/** A type with the version in which the client requests it. */
 export interface AskedType extends ResourceType {
-  /** Undefined: in whatever version is kept. */
+  /** The requested version; undefined for whatever version is stored. */
   readonly version: string | undefined;
 }

@@ -1,5 +1,5 @@
-// What one question about rows can be answered from: which types, in which version, of which rows. What a caller may
-// not reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
+// Decides from which types, versions and rows a request can be answered. A cluster that the caller may not reach is
+// treated as absent, so the messages for it and for a cluster that does not exist are the same.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -14,29 +14,29 @@ import { clusterWarnings } from './cluster-warnings.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 import type { Visible } from './visible.ts';
 
-/** What the caller may see of the types it asks for. */
+/** What the caller may see of the requested types. */
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
   readonly catalog: Catalog;
 }
 
-/** What of the index a question can be answered from. */
+/** The part of the index from which a request is answered. */
 export interface Plan {
-  /** Of the types that are there; never empty for a question about one type. */
+  /** The requested types that exist, in their versions. Not empty for a request about a single type. */
   readonly views: readonly TypeView[];
   readonly scope: RowScope;
   readonly warnings: readonly Warning[];
 }
 
-/** Reads the rights of the caller. */
+/** Reads the caller's rights to the requested types. */
 export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies): Promise<Sight> {
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
   return { of, answer, catalog: await catalog() };
 }
 
 /**
- * Plans an answer from what the caller may see.
+ * Decides from which types and rows a request is answered, given what the caller may see.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
@@ -54,7 +54,7 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
 }
 
-/** Why clusters that the caller may see do not have the type in the index. */
+/** Warnings that say why the index does not have the type of clusters that the caller may see. */
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
@@ -64,12 +64,19 @@ function whyNot(
   return clusterWarnings({ types: [type], clusters: named }, answer, statesOf(new Set([typeKey(type)])), now());
 }
 
-/** Rights and plan in one, for questions beside the first one of a request. @throws GatewayError as {@link planOf} */
+/**
+ * Reads what the caller may see, and decides from which types and rows to answer, in one call. For further queries
+ * within one request.
+ * @throws GatewayError as {@link planOf}
+ */
 export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
   return planOf(await see(of, dependencies), dependencies);
 }
 
-/** The types as clusters have them that the caller may reach. @throws GatewayError (rejects) CLUSTER_NOT_FOUND */
+/**
+ * How the requested types can be shown, from the clusters that the caller may reach.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND
+ */
 async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDependencies): Promise<readonly TypeView[]> {
   const { types, cluster, clusters, user, verb } = of;
   const viewsIn = (reachable: ScopeAnswer['reachable']): readonly TypeView[] => {
@@ -80,8 +87,8 @@ async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDepende
   };
   const views = viewsIn(answer.reachable);
   if (views.length > 0) return views;
-  // Either none of the clusters the question names has the type: then there are no rows. Or no cluster has it: then the
-  // path is to something that is not there.
+  // None of the clusters that the request names has the type. If another cluster has it, the answer is an empty list.
+  // If no cluster has it, the path does not exist.
   const place = cluster === undefined ? undefined : [cluster];
   const isNarrower = clusters !== undefined && (place === undefined || !clusters.includes(cluster!));
   const { reachable } = isNarrower ? await rights.scope(user, verb, types, place) : answer;
@@ -89,7 +96,10 @@ async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDepende
   return viewsIn(reachable);
 }
 
-/** What the caller sees of the types of the question and of all others, among which owners are. */
+/**
+ * The rows that the caller may see of the requested types and of all other types in the index, since an owner can be of
+ * any type.
+ */
 async function scopeOfOwners(
   { user, verb, types, clusters }: PlanQuestion,
   catalog: Catalog,
@@ -100,7 +110,10 @@ async function scopeOfOwners(
   return (await rights.scope(user, verb, [...distinct.values()], clusters)).scope;
 }
 
-/** The same words for a cluster that is not there and one that the caller may not ask. */
+/**
+ * The error for a cluster that does not exist, and for one that the caller may not reach. The text is the same for
+ * both.
+ */
 export function unknownCluster(cluster: string): GatewayError {
   return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" not found, or nothing you could ask it for`, {
     kind: 'clusters',
@@ -108,7 +121,7 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Rights of a watch, asked again as long as it lasts. */
+/** Returns a function that computes the rights of a watch again. It is called repeatedly while the watch is open. */
 export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<Visible> {
   return async () => {
     const { scope, warnings } = await planAnswer(of, dependencies);
@@ -116,7 +129,7 @@ export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): 
   };
 }
 
-/** The query narrowed to what is there; one about nothing is still about nothing. */
+/** Limits the query to types that exist. If none of its types exists, the query matches nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

@@ -1,5 +1,5 @@
-// The questions the index answers, as `steps/read.ts` reads them from path, parameters and body. What is done for each
-// kind is in kinds.ts.
+// The kinds of requests to the index, as steps/read.ts reads them from path, parameters and body. kinds.ts says how
+// each kind is answered.
 import type { AskedQuery } from '../query/read-query.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { FacetBy } from '../stores/store.ts';
@@ -9,30 +9,30 @@ import type { AskedDocument, AskedObjects } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';
 import type { Form } from './request.ts';
 
-/** What every question about rows has. */
+/** The fields that every request about indexed objects has. */
 interface AboutRows {
   readonly parameters: Parameters;
-  /** Conditions, order and page. */
+  /** The conditions, order and page that the client requests. */
   readonly asked: AskedQuery;
 }
 
-/** Objects of one type, by a path of Kubernetes. */
+/** A request for objects of one type, by a Kubernetes path. */
 export interface ObjectsQuestion extends AboutRows {
   readonly kind: 'list' | 'get' | 'watch';
   readonly path: AskedObjects;
 }
 
-/** Clusterpedia's label or header: the cluster itself is asked instead of the index. */
+/** A request that Clusterpedia's label or header sends to the cluster itself instead of the index. */
 export interface ForwardQuestion {
   readonly kind: 'forward';
   readonly cluster: string;
-  /** As the cluster knows it. */
+  /** The path on the member cluster. */
   readonly path: string;
-  /** With `?`, or ''. */
+  /** The query string with its leading `?`; '' when there is none. */
   readonly query: string;
 }
 
-/** One of Clusterpedia's collections: rows of several types in one list. */
+/** A request for one of Clusterpedia's collections: one list with rows of several types. */
 export interface CollectionQuestion extends AboutRows {
   readonly kind: 'collection';
   readonly name: string;
@@ -40,59 +40,59 @@ export interface CollectionQuestion extends AboutRows {
   readonly as: Form['as'];
 }
 
-/** A list that a POSTed document asks for. */
+/** A request for a list, described by a POSTed JSON document. */
 export interface PostedQuestion extends AboutRows {
   readonly kind: 'query';
   readonly types: readonly AskedType[];
 }
 
-/** How many rows there are. */
+/** A request for the number of indexed objects that match. */
 export interface CountsQuestion extends AboutRows {
   readonly kind: 'counts';
   readonly types: readonly AskedType[];
 }
 
-/** How many rows have which value, or which values there are. */
+/** A request for the values of a field: with the number of rows for each (facets), or the values alone. */
 export interface ValuesQuestion extends AboutRows {
   readonly kind: 'facets' | 'values';
   readonly types: readonly AskedType[];
   readonly by: FacetBy;
-  /** `by` as it was asked for. */
+  /** The parameter `by` exactly as the client sent it. */
   readonly byText: string;
-  /** What values begin with; '' for all. */
+  /** The text that returned values must begin with; '' for all values. */
   readonly prefix: string;
   readonly limit: number;
   readonly warnings: readonly string[];
 }
 
-/** How far the index is with each cluster. */
+/** A request for the state of the index for each cluster. */
 export interface FreshnessQuestion {
   readonly kind: 'freshness';
-  /** Undefined: every type. */
+  /** The types to report on; undefined for all types. */
   readonly types: readonly TypeKey[] | undefined;
   readonly clusters: readonly string[] | undefined;
 }
 
-/** Which collections there are. */
+/** A request for the list of collections. */
 export interface CollectionNamesQuestion {
   readonly kind: 'collections';
   readonly as: Form['as'];
 }
 
-/** The indexes as objects: there is one, `default`. */
+/** A request for the indexes as objects. There is a single one, `default`. */
 export interface IndexesQuestion {
   readonly kind: 'indexes';
-  /** Undefined: all of them. */
+  /** The name of the requested index; undefined for the list of all indexes. */
   readonly name: string | undefined;
 }
 
-/** Discovery or OpenAPI. */
+/** A request for a discovery or OpenAPI document. */
 export interface DocumentQuestion {
   readonly kind: 'document';
   readonly document: AskedDocument;
 }
 
-/** Health or version of the gateway. */
+/** A request for the health or version of the gateway. */
 export interface AboutQuestion {
   readonly kind: 'health' | 'version';
 }

@@ -1,6 +1,6 @@
-// One request to the index as the gateway hands it over, with the functions it gives to answer it. `user` is the one
-// whom authorize let through (with `--as` the one acted as). `headers` hold no credential. Nothing here reads anything
-// else of the caller.
+// A request to the index as the gateway passes it on, with the functions to answer it. `user` is the user that was
+// authorized; with `--as` it is the impersonated user. `headers` contain no credentials. The index uses nothing else of
+// the caller.
 import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -8,51 +8,57 @@ import type { Progress } from '../../routing/forward/stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /**
- * Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain
- * object.
+ * The form of the answer that the client accepts: `as` and `v` of the Accept header. Both are '' for the plain object.
  */
 export interface Form {
   readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
   readonly version: string;
 }
 
-/** Which part of the index is asked. */
+/** Which part of the index the path names. */
 export type IndexPart =
   | { readonly part: 'resources' | 'proxy'; readonly segments: readonly string[] }
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
   | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' };
 
-/** See the file comment. */
+/** A request to the index, with the functions to answer it. */
 export interface IndexRequest {
   readonly asked: IndexPart;
   readonly inbound: Inbound;
   readonly headers: RawHeaders;
-  /** Raw, with the leading `?`, or ''. */
+  /** The query string, not decoded, with its leading `?`; '' when there is none. */
   readonly query: string;
   readonly user: User;
   readonly auditId: string;
   readonly progress: Progress;
-  /** Where it is noted why a stream was ended. */
+  /** Where the reason for the end of a stream is stored, for audit and metrics. */
   readonly outcome: { error: unknown };
-  /** It came through a hub's kube-apiserver, which cuts what it takes for a short request after 60 s. */
+  /**
+   * True when a hub's kube-apiserver forwarded the request. It ends requests that it does not take for a watch after 60
+   * s.
+   */
   readonly aggregated: boolean;
-  /** @throws GatewayError NOT_ACCEPTABLE when none of these forms is accepted */
+  /**
+   * Chooses among the given forms by the Accept header.
+   * @throws GatewayError NOT_ACCEPTABLE when the client accepts none
+   */
   form(forms: readonly Form['as'][]): Form;
   /**
-   * Asks a cluster itself as the caller, answers with what it says, and ends the exchange.
-   * @param path as the cluster knows it, without query; @param query with `?`, or ''
-   * @throws GatewayError (rejects) while nothing was sent; FORBIDDEN when the caller may not ask it
+   * Sends the request to a member cluster as the caller, passes the answer on, and ends the request.
+   * @param path the path on the member cluster, without query string
+   * @param query with its leading `?`, or ''
+   * @throws GatewayError (rejects) only while nothing has been sent; FORBIDDEN when the caller may not use the cluster
    */
   live(cluster: string, path: string, query: string): Promise<void>;
-  /** The JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
+  /** Reads and parses the JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
   body(): Promise<unknown>;
 }
 
-/** Turns an error into the JSON of a metav1.Status. */
+/** Returns the JSON of a metav1.Status for an error. */
 export type StatusJson = (error: GatewayError) => string;
 
-/** Whether an error is one of these. */
+/** Whether an error has one of these codes. */
 export function isError(error: unknown, ...codes: readonly ErrorCode[]): boolean {
   return codes.some((code) => (error as { code?: unknown } | undefined)?.code === code);
 }

@@ -1,6 +1,6 @@
-// Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind
-// them. A fault before the first byte is a Status. After a later one the client must see the answer cut, never a
-// shorter list.
+// Sends the rows of a page as one JSON document, and reads them while it sends. An error before the first byte becomes
+// a Status. After a later error the connection is closed, so that the client does not take the part it has for a
+// complete list.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Page, RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
@@ -8,14 +8,14 @@ import type { Warning } from './answer-body.ts';
 import { asBuffer, piecesOf } from '../../lib/json/raw-json.ts';
 import type { IndexRequest } from './request.ts';
 
-/** A document around rows. */
+/** The JSON text of an answer around its rows: what precedes them, how each row is written, and what follows them. */
 export interface RowDocument {
   readonly head: Buffer;
   item(row: RowRead): Uint8Array;
   readonly tail: Buffer;
 }
 
-/** Sends all rows and ends the answer. @throws GatewayError (rejects) only while nothing was sent */
+/** Sends all rows and ends the answer. @throws GatewayError (rejects) only while nothing has been sent */
 export async function sendRows(
   request: IndexRequest,
   document: RowDocument,
@@ -30,8 +30,8 @@ export async function sendRows(
     const second = first.done === true ? first : await rows.next();
     const opening = [document.head, ...piecesOf(items, true)];
     if (second.done === true) {
-      // Most answers: short enough to be sent with their length. Not copied into one piece, and given back when the
-      // last byte has left.
+      // Most answers are short and sent at once, with Content-Length. The memory of the page is not copied; it is
+      // released when the last byte has been sent.
       if (release !== undefined) request.inbound.onClose((aborted) => aborted || release());
       sendWhole(request, [...opening, document.tail].map(asBuffer), warnings);
       return;

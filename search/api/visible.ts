@@ -1,22 +1,22 @@
-// What the answers ask of rights, and small questions to a scope. A scope names no cluster that the caller may not
-// reach, so answers, warnings and errors are made only from a scope and what came with it.
+// Functions about a RowScope, which says what one caller may see of each cluster and type. It contains no cluster that
+// the caller may not reach, so it is safe to make answers, warnings and errors from it.
 import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 
-/** What one caller may see now. */
+/** What one caller may see at this moment. */
 export interface Visible {
   readonly scope: RowScope;
-  /** Rows that are hidden or old, of clusters the caller may know of. */
+  /** Warnings about hidden or outdated rows of clusters that the caller may know of. */
   readonly warnings: readonly Warning[];
 }
 
-/** Who may see what. */
+/** The part of search/rights that answers use: computes what a user may see, and tells when that changes. */
 export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
 
-/** Whether a row is in the scope; namespace '' for cluster-scoped ones. */
+/** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */
 export function scopeAllows(
   { grants }: RowScope,
   row: { readonly incarnation: string; readonly type: TypeKey; readonly namespace: string; readonly name: string },
@@ -25,13 +25,16 @@ export function scopeAllows(
   return grant !== undefined && grantAllows(grant, row.namespace, row.name);
 }
 
-/** Whether anything of a type in an incarnation may be seen. */
+/**
+ * Whether a caller with this scope may see any row of a type in one cluster. The cluster is given by its incarnation
+ * id.
+ */
 export function scopeConcerns({ grants }: RowScope, incarnation: string, type: TypeKey): boolean {
   const grant = grants.get(incarnation)?.get(type);
   return grant !== undefined && !isNothing(grant);
 }
 
-/** The scope without what `isLeftOut` says of an incarnation and a type. */
+/** Returns the scope without the rows of those clusters and types for which `isLeftOut` returns true. */
 export function scopeWithout(
   { grants, digest }: RowScope,
   isLeftOut: (incarnation: string, type: TypeKey) => boolean,
@@ -51,7 +54,7 @@ export function scopeWithout(
   return { grants: kept, digest: `${digest} without ${leftOut.toSorted().join()}` };
 }
 
-/** The parts of two scopes in which they differ, to be compared row by row. */
+/** Returns both scopes, reduced to those clusters and types for which they differ. */
 export function differingScopes(one: RowScope, other: RowScope): readonly [RowScope, RowScope] {
   const isSame = (incarnation: string, type: TypeKey): boolean => {
     const mine = one.grants.get(incarnation)?.get(type);

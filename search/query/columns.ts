@@ -1,5 +1,6 @@
-// Short names of fields that every object has. `fields`, `filter`, `orderby` and the `by` of facets and values all read
-// this table; a field of such a name at the top of an object is written with a dot (`.name`).
+// The short names of fields that every object has. The parameters `fields`, `filter` and `orderby`, and `by` of facets
+// and values, accept them in place of a path. A field with such a name at the top of an object can be reached with a
+// leading dot (`.name`).
 import { clusterAnnotation } from '../types.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import { parsePath, printPath } from './path.ts';
@@ -16,18 +17,21 @@ export type Column = keyof typeof paths;
 
 export const columns = Object.keys(paths) as readonly Column[];
 
-/** @returns undefined for a text that is no column */
+/** Looks up a short field name such as `namespace`. @returns undefined when the text is none of them */
 export function readColumn(text: string): Column | undefined {
   return columns.find((column) => column === text);
 }
 
-/** The path of a column, or a path as {@link parsePath} reads it. @throws GatewayError BAD_REQUEST as that does */
+/**
+ * Reads a field that is given by its short name (`name`, `cluster` and so on) or as a path.
+ * @throws GatewayError BAD_REQUEST for an invalid path
+ */
 export function readColumnPath(text: string, mayEndInList: boolean): readonly PathStep[] {
   const column = readColumn(text);
   return parsePath(column === undefined ? text : paths[column], mayEndInList);
 }
 
-/** The column that a path is of, however it is written; undefined for another path. */
+/** The short name of the field at this path, in whichever way the path was written; undefined when it has none. */
 export function columnOf(path: readonly PathStep[]): Column | undefined {
   const printed = printPath(path);
   return columns.find((column) => paths[column] === printed);

@@ -1,19 +1,19 @@
-// What `>` and `<` compare: numbers, Kubernetes quantities and RFC 3339 times, without rounding. `0.1` and `100m` are
-// equal, 2^53+1 is not 2^53, and `1E` is a quantity (exa) while `1E3` is a number.
+// The values that `>` and `<` can compare: numbers, Kubernetes quantities and RFC 3339 times. Nothing is rounded: `0.1`
+// equals `100m`, and 2^53+1 differs from 2^53. `1E` is a quantity (exa), `1E3` is a number.
 import { readRfc3339 } from './rfc3339.ts';
 
-/** A number as `digits × 10^exponent`, or a time in nanoseconds. The two kinds do not compare. */
+/** A number is `digits × 10^exponent`, a time is nanoseconds since 1970. A number and a time cannot be compared. */
 export type Comparable =
   | { readonly kind: 'number'; readonly digits: bigint; readonly exponent: number }
   | { readonly kind: 'time'; readonly ns: bigint };
 
-/** Longer texts are no numbers: a document must not make us build huge integers. */
+/** A longer text does not count as a number, so that an object cannot make the gateway build huge integers. */
 const longestNumber = 100;
 const largestExponent = 400;
 
 const number = /^([+-]?)(\d{0,100})(?:\.(\d{0,100}))?(?:[eE]([+-]?\d{1,5})|([numkMGTPE]|[KMGTPE]i))?$/;
 
-/** Powers of ten; apimachinery/pkg/api/resource/suffix.go. */
+/** Suffixes of quantities that mean a power of ten (apimachinery/pkg/api/resource/suffix.go), with the exponent. */
 const decimalSuffixes: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -25,10 +25,10 @@ const decimalSuffixes: Readonly<Record<string, number>> = {
   P: 15,
   E: 18,
 };
-/** Powers of 1024. */
+/** Suffixes of quantities that mean a power of 1024, with the exponent. */
 const binarySuffixes: Readonly<Record<string, bigint>> = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 
-/** Reads a number, a quantity or a time; undefined for any other text. */
+/** Parses a number, a quantity or a time; undefined for any other text. */
 export function readComparable(text: string): Comparable | undefined {
   const ns = readRfc3339(text);
   if (ns !== undefined) return { kind: 'time', ns };
@@ -50,7 +50,10 @@ function readNumber(text: string): Comparable | undefined {
   return { kind: 'number', digits: sign === '-' ? -digits : digits, exponent };
 }
 
-/** Negative, 0 or positive as the first is less, equal or greater; undefined for a number and a time. */
+/**
+ * Negative when `one` is less, 0 when equal, positive when greater; undefined when one is a number and the other a
+ * time.
+ */
 export function compare(one: Comparable, other: Comparable): number | undefined {
   if (one.kind === 'time') return other.kind === 'time' ? order(one.ns, other.ns) : undefined;
   if (other.kind === 'time') return undefined;

@@ -1,44 +1,49 @@
-// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, the user and the store. Nobody
-// can make, change or read one: its last key may name a row the caller may no longer see. A token of another replica is
-// refused as expired, not as a bad request, so that a client starts its list again.
+// Encrypts and decrypts continue tokens, which say after which row a list continues. A token is only valid for the same
+// query, user and store. It is encrypted because it contains the key of a row, which the caller may no longer be
+// allowed to see. A token of another replica is refused as expired (410) and not as a bad request (400), so that
+// clients start the list again.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';
 import type { ListQuery } from './list-query.ts';
 
-/** Where a list goes on. */
+/** The content of a continue token: where the list continues. */
 export interface ContinueState {
-  /** Key of the last row that was given. */
+  /** The key of the last row that was returned. */
   readonly after: Cursor;
   /**
-   * Page 1's, which every page repeats; '' for a list that was resumed after it expired, which gets the current one.
+   * The resourceVersion of page 1, which all pages repeat. '' when the list was resumed with an expired token; then
+   * pages show the present resourceVersion.
    */
   readonly resourceVersion: string;
-  /** Unix milliseconds. */
+  /** When the token expires, in Unix milliseconds. */
   readonly expiresAtMs: number;
 }
 
-/** The state that a token held. */
+/** What a continue token contained, and which store had made it. */
 export interface OpenedState extends ContinueState {
-  /** Id of the store that gave it. */
+  /** The id of the index store that the token was made for. */
   readonly store: string;
 }
 
-/** What a token is bound to. */
+/** What a token is valid for. A token is refused when one of these differs. */
 export interface ContinueUse {
-  /** {@link queryDigest} of the list. */
+  /** The digest of the list's query, from {@link queryDigest}. */
   readonly query: string;
   readonly userName: string;
   readonly userUid: string;
-  /** Id of the store. */
+  /** The id of the index store that answers this request. */
   readonly store: string;
 }
 
-/** Secrets of at least 32 bytes that replicas share: the first seals, all of them open, so that keys can be rotated. */
+/**
+ * Secrets of at least 32 bytes each, shared by the replicas. The first one encrypts; every one can decrypt. So a key
+ * can be rotated by adding the new one in front.
+ */
 export type ContinueKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const prefix = 'p1.';
-/** `p1.<id of the store>.<sealed>`. */
+/** The form of a token: `p1.<id of the index store>.<encrypted content>`. */
 const tokenForm = /^p1\.([\da-f]{16})\.([\w-]+)$/;
 const saltBytes = 16;
 const nonceBytes = 12;
@@ -47,12 +52,12 @@ const sealedBytes = saltBytes + nonceBytes + tagBytes;
 const shortestKey = 32;
 const longestToken = 64 * 1024;
 
-/** Whether a `continue` is one of ours; the other kind is a decimal offset. */
+/** Whether a `continue` parameter is a token of this server. Otherwise it should be a decimal offset. */
 export function isContinueToken(text: string): boolean {
   return text.startsWith(prefix);
 }
 
-/** @throws RangeError for a key shorter than 32 bytes */
+/** Makes a continue token. @throws RangeError when a key is shorter than 32 bytes */
 export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: ContinueState): string {
   const { salt, key, nonce } = nextNonce(keys[0]);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
@@ -63,15 +68,15 @@ export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: Contin
 }
 
 /**
- * Opens a token. Whether it is too old is another question: {@link isExpired}.
- * @throws GatewayError BAD_REQUEST when it was changed, or given to another user or for another query: the same words,
- *   so that nothing is learned; EXPIRED when it names another store and cannot be opened here, as a token of a replica
- *   with a key of its own
+ * Decrypts a token. Does not check whether it has expired; see {@link isExpired}.
+ * @throws GatewayError BAD_REQUEST when the token was changed, or was made for another user or query. The message is
+ * the same in all cases, so that it reveals nothing. EXPIRED when the token names another store and cannot be
+ * decrypted, as with a token of a replica that has other keys.
  */
 export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): OpenedState {
   const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
   const sealed = Buffer.from(text ?? '', 'base64url');
-  // base64url has several spellings of the same bytes; only the one we issue is accepted.
+  // Several base64url texts can stand for the same bytes. Only the one that this server writes is accepted.
   if (store !== undefined && text === sealed.toString('base64url') && sealed.length > sealedBytes) {
     for (const key of keys) {
       const plain = decrypt(key, boundTo(use, store), sealed);
@@ -104,8 +109,8 @@ function decrypt(secret: Uint8Array, bound: Buffer, sealed: Buffer): string | un
 }
 
 /**
- * What seals the tokens of one thread: a key of its own out of a secret that replicas share, and nonces drawn many at a
- * time.
+ * What one thread encrypts tokens with: a key derived from the shared secret and a random salt, and a supply of random
+ * nonces.
  */
 interface Sealer {
   readonly salt: Buffer;
@@ -115,7 +120,10 @@ interface Sealer {
 }
 
 const sealers = new WeakMap<Uint8Array, Sealer>();
-/** A key may have fewer than 2^32 random nonces (NIST SP 800-38D section 8.3); this is far below. */
+/**
+ * How many tokens are encrypted with one key before a new one is derived. NIST SP 800-38D section 8.3 permits up to
+ * 2^32 random nonces for one key.
+ */
 const mostSealed = 2 ** 24;
 const noncesAtOnce = 256;
 
@@ -132,13 +140,16 @@ function nextNonce(secret: Uint8Array): { readonly salt: Buffer; readonly key: B
   return { salt, key, nonce: nonces.subarray(at, at + nonceBytes) };
 }
 
-/** Keeps the key of this thread's own tokens, which are most. */
+/** Returns the key for a token's salt. Most tokens were made by this thread, and its key need not be derived again. */
 function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
   const own = sealers.get(secret);
   return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
 }
 
-/** @throws RangeError for a secret that is too short */
+/**
+ * Derives an encryption key from the shared secret and a salt.
+ * @throws RangeError when the secret is shorter than 32 bytes
+ */
 function derive(secret: Uint8Array, salt: Uint8Array): Buffer {
   if (secret.length < shortestKey) throw new RangeError(`a key of continue tokens has ${shortestKey} bytes or more`);
   return Buffer.from(hkdfSync('sha256', secret, salt, 'continue token', 32));
@@ -149,35 +160,38 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
 }
 
 /**
- * Whether a list can no longer go on as of its page 1: the token is too old, the log no longer reaches back to it, or
- * it is another store's.
+ * Whether a list cannot continue with the rows as they were at page 1. The token has expired, was made by another
+ * store, or the change log no longer contains changes that old.
  */
 export function isExpired(
   state: OpenedState,
   { nowMs, oldestResourceVersion, store }: { nowMs: number; oldestResourceVersion: string; store: string },
 ): boolean {
   if (state.expiresAtMs <= nowMs || state.store !== store) return true;
-  // 19 digits each: the order of texts is the order of numbers.
+  // resourceVersions have 19 digits, so comparing them as text gives the numeric order.
   return state.resourceVersion !== '' && state.resourceVersion < oldestResourceVersion;
 }
 
-/** Message of the 410 for a token that cannot be opened because of where it is from. */
+/** Message of the 410 answer for a token of another replica or of a rebuilt index, which cannot be decrypted here. */
 const elsewhereMessage =
   'the continue token is of another replica of the index, or of an index that was rebuilt since; start again without the continue parameter';
 
-/** Message of the 410 for such a token, in kube-apiserver's words (apiserver/pkg/storage/etcd3/store.go). */
+/** Message of the 410 answer for an expired token, in kube-apiserver's words (apiserver/pkg/storage/etcd3/store.go). */
 export const expiredMessage =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, ' +
   'or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an ' +
   'inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in ' +
   'the list.';
 
-/** The state of the fresh token in that 410: it goes on after the same row, without page 1's resourceVersion. */
+/**
+ * The content of the new token that a 410 answer offers: the list continues after the same row, but with the present
+ * objects.
+ */
 export function resumed(state: ContinueState, expiresAtMs: number): ContinueState {
   return { after: state.after, resourceVersion: '', expiresAtMs };
 }
 
-/** Equal for queries that are written with the same values, in any order of their fields. */
+/** A digest of the query. Queries with the same values have the same digest, whatever the order of their fields. */
 export function queryDigest(query: ListQuery): string {
   return hash('sha256', JSON.stringify(sorted(query)), 'base64url');
 }

@@ -1,18 +1,18 @@
-// Reads the values of paths from an object, whether it is raw bytes or already parsed. Only own properties of a parsed
-// object count, since its keys may be `__proto__` or `constructor`. Only raw bytes still know that a number was written
-// `1.0` or 2^53+1.
+// Reads the values at some paths of an object, which is given as JSON bytes or already parsed. In a parsed object only
+// own properties count, since a key may be `__proto__` or `constructor`. Only bytes preserve how a number was written,
+// such as `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
-/** A scalar as text, null, or undefined for an object or a list. */
+/** The text of a scalar; null for JSON null; undefined for an object or a list. */
 export type Found = string | null | undefined;
 
-/** Paths prepared for {@link readDocument}. */
+/** Paths prepared for {@link readDocument} and {@link readValues}. */
 export interface DocumentPaths {
   readonly paths: readonly (readonly PathStep[])[];
   readonly compiled: PathSet;
   /**
-   * One key of each path as a document spells it, for a quick search; undefined when some path has no such key.
+   * One quoted key of each path, as JSON writes it, for a fast search; undefined when some path has no suitable key.
    */
   readonly tokens: readonly Buffer[] | undefined;
 }
@@ -26,22 +26,24 @@ const plain = /^[-\w.]+$/;
 const escape = Buffer.from(String.raw`\u`);
 
 /**
- * The last key of a path, in its quotes, that JSON spells in one way (but for `\u` escapes). A document without the
- * path most likely lacks its last key.
+ * The last key of a path in quotes, if JSON can write it in only one way apart from `\u` escapes. When a document lacks
+ * a path, it probably lacks the last key.
  */
 function tokenOf(path: readonly PathStep[]): Buffer | undefined {
   const step = path.findLast((each) => each.kind === 'key' && plain.test(each.key));
   return step?.kind === 'key' ? Buffer.from(`"${step.key}"`) : undefined;
 }
 
-/** Whether a document has none of the paths, by a search for their keys: many times as fast as reading it. */
+/**
+ * Whether the document has none of the paths, found by a search for their keys. This is many times as fast as parsing.
+ */
 function lacksAll(document: Uint8Array, { tokens }: DocumentPaths): boolean {
   if (tokens === undefined) return false;
   const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
   return tokens.every((token) => !bytes.includes(token)) && !bytes.includes(escape);
 }
 
-/** The values of each path of an object: bytes of JSON, or what JSON.parse made of them. */
+/** The scalar values at each path, as text. The document is JSON bytes or a parsed object. */
 export function readDocument(document: unknown, of: DocumentPaths): readonly (readonly Found[])[] {
   const { paths, compiled } = of;
   if (document instanceof Uint8Array) {
@@ -51,7 +53,9 @@ export function readDocument(document: unknown, of: DocumentPaths): readonly (re
   return paths.map((path) => walk(document, path, 0).map(parsedText));
 }
 
-/** The values themselves; bytes are parsed value by value. */
+/**
+ * The values at each path as JSON values, including objects and lists. From JSON bytes only these values are parsed.
+ */
 export function readValues(document: unknown, { paths, compiled }: DocumentPaths): readonly (readonly unknown[])[] {
   if (document instanceof Uint8Array) {
     const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);

@@ -1,5 +1,6 @@
-// `filter=`: conditions on fields with OR. The terms of one filter are alternatives, several filters must all hold. A
-// value with a comma or a bracket is written in quotes or with backslashes.
+// Parses the parameter `filter`: conditions on fields, combined with OR. Within one filter, one of the comma-separated
+// terms must match. When there are several filters, all must match. A value that contains a comma or a bracket needs
+// quotes or backslashes.
 import { readColumnPath } from './columns.ts';
 import { checkOperand } from './selectors/field-selector.ts';
 import type { FieldRequirement } from './list-query.ts';
@@ -7,7 +8,7 @@ import { bad } from './parameters.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;
-/** Of all sets together: each value is looked up. */
+/** Limit for the values of all `in` and `notin` sets together, because every value is looked up. */
 const mostValues = 10_000;
 
 const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
@@ -20,10 +21,10 @@ const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
 };
 
 /**
- * Reads filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`,
+ * Parses filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`,
  * `spec.containers[].image~redis`, `!metadata.deletionTimestamp`, `spec.message='a, b'`.
- * @returns of each inner list one must hold
- * @throws GatewayError BAD_REQUEST for a term that cannot be read or more than 256 terms
+ * @returns one inner list for each filter, of which at least one condition must match
+ * @throws GatewayError BAD_REQUEST for an invalid term, and when a limit is exceeded
  */
 export function readFilters(filters: readonly string[]): readonly (readonly FieldRequirement[])[] {
   if (filters.some(({ length }) => length > longestFilter))
@@ -72,7 +73,7 @@ class Scanner {
     return { path, operator, values: [value] };
   }
 
-  /** Whether this text stands next; it and the blanks before it are then passed. */
+  /** Skips blanks, and skips `text` if it comes next. Returns whether it came. */
   takes(text: string): boolean {
     this.#blanks();
     if (!this.#text.startsWith(text, this.#at)) return false;
@@ -100,7 +101,7 @@ class Scanner {
     return values;
   }
 
-  /** Up to an operator or a blank that is not in the quotes of a key. */
+  /** Reads a path: everything up to an operator or a blank. Inside quotes, operators and blanks belong to the path. */
   #path(): string {
     this.#blanks();
     const start = this.#at;
@@ -117,7 +118,10 @@ class Scanner {
     return this.#text.slice(start, this.#at);
   }
 
-  /** In quotes, or up to one of `ends`, without the blanks around it; a backslash takes the next character as it is. */
+  /**
+   * Reads a value. It is in quotes, or ends before one of the characters in `ends`, without surrounding blanks. A
+   * backslash takes the next character literally.
+   */
   #value(ends: string): string {
     this.#blanks();
     const quote = this.#text[this.#at];

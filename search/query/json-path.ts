@@ -1,11 +1,11 @@
-// Finds the values of some paths in the raw bytes of a stored object in one pass. Unlike lib/json/json-scan.ts it does
-// not check what it passes over, since stored objects were checked when they were read, and it skips long texts many
-// bytes at a time. Of a key that comes twice in an object the last one counts, as in JSON.parse; keys may be written
-// with escapes.
+// Finds the values at several paths in the JSON bytes of a stored object, in one pass. Bytes outside the paths are
+// skipped without a syntax check, because stored objects were checked when they arrived (lib/json/json-scan.ts does
+// check). When a key occurs twice in an object, the last one counts, as in JSON.parse. Keys with escapes are
+// recognised.
 import { skipSpace, textOf } from '../../lib/json/json-scan.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
-/** Where a value stands: bytes `start` up to `end`, quotes and brackets included. */
+/** The position of a value: from byte `start` up to, not including, byte `end`. Quotes and brackets are included. */
 export interface Slice {
   readonly start: number;
   readonly end: number;
@@ -15,9 +15,9 @@ interface Node {
   readonly keys: KeyChild[];
   readonly indexes: Map<number, Node>;
   each: Node | undefined;
-  /** Paths that end here. */
+  /** The paths that end at this node, as indexes into the caller's list of paths. */
   readonly ends: number[];
-  /** Paths that end here or below. */
+  /** The paths that end at this node or below it, as indexes into the caller's list of paths. */
   readonly ids: number[];
 }
 
@@ -27,13 +27,16 @@ interface KeyChild {
   readonly node: Node;
 }
 
-/** Paths prepared for {@link readPaths}. */
+/** Several paths as a tree, so that {@link readPaths} can find all their values in one pass. */
 export interface PathSet {
   readonly root: Node;
   readonly size: number;
 }
 
-/** Prepares paths; results stand in their order. An empty path is the whole document. */
+/**
+ * Prepares paths for {@link readPaths}, which returns results in the same order. An empty path means the whole
+ * document.
+ */
 export function compilePaths(paths: readonly (readonly PathStep[])[]): PathSet {
   const root = emptyNode();
   for (const [id, path] of paths.entries()) {
@@ -67,9 +70,9 @@ function childOf(node: Node, step: PathStep): Node {
 }
 
 /**
- * The values of each path, in the order of the document; several only through `[]`.
- * @param json one JSON value in UTF-8; white space is allowed anywhere
- * @throws SyntaxError where bytes that had to be read are no JSON; bytes that were passed over are not checked
+ * The values of each path, in the order of the document. Only a path with `[]` can have more than one.
+ * @param json one JSON value in UTF-8; white space is permitted
+ * @throws SyntaxError when bytes that must be parsed are not JSON; skipped bytes are not checked
  */
 export function readPaths(json: Uint8Array, paths: PathSet): readonly (readonly Slice[])[] {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
@@ -78,7 +81,10 @@ export function readPaths(json: Uint8Array, paths: PathSet): readonly (readonly 
   return found;
 }
 
-/** Reads one value for a node of the tree. Returns where it ends. */
+/**
+ * Reads the value at `start`, and adds it to the results of the paths that end here. Returns the position after the
+ * value.
+ */
 function visit(bytes: Buffer, start: number, node: Node, found: Slice[][]): number {
   const first = bytes[start];
   let end: number;
@@ -155,7 +161,11 @@ function hasEscape(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** @param start of the opening quote; returns what follows the closing one */
+/**
+ * Skips a JSON string.
+ * @param start position of the opening quote
+ * @returns the position after the closing quote
+ */
 function skipString(bytes: Buffer, start: number): number {
   const near = Math.min(bytes.length, start + nearBytes);
   let at = start + 1;
@@ -164,7 +174,7 @@ function skipString(bytes: Buffer, start: number): number {
     if (byte === 0x22) return at + 1;
     if (byte === 0x5c) at++;
   }
-  // The end of a long text is searched: a quote after an even number of backslashes.
+  // In a long text, search for the next quote. It closes the text when an even number of backslashes precedes it.
   for (let quote = bytes.indexOf(0x22, at); quote >= 0; quote = bytes.indexOf(0x22, quote + 1)) {
     let slash = quote;
     while (slash > at && bytes[slash - 1] === 0x5c) slash--;
@@ -173,10 +183,10 @@ function skipString(bytes: Buffer, start: number): number {
   throw broken(bytes.length);
 }
 
-/** Shorter texts are read byte by byte: a search costs about as much to begin with. */
+/** The first 24 bytes of a text are read one by one; for short texts, starting a search would take longer. */
 const nearBytes = 24;
 
-/** Passes over one value of any depth without recursion. */
+/** Returns the position after the value at `start`. Works without recursion, so nesting of any depth is safe. */
 function skipValue(bytes: Buffer, start: number): number {
   const first = bytes[start];
   if (first === 0x22) return skipString(bytes, start);
@@ -210,7 +220,7 @@ function broken(at: number): SyntaxError {
   return new SyntaxError(`unexpected byte ${at} of a JSON document`);
 }
 
-/** What a scalar says as text; null for null, undefined for an object or a list, which have no text to compare. */
+/** The text of a scalar; null for JSON null; undefined for an object or a list, which cannot be compared as text. */
 export function scalarText(json: Uint8Array, { start, end }: Slice): string | null | undefined {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const first = bytes[start];

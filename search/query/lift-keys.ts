@@ -1,6 +1,6 @@
-// Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster's annotation into
-// conditions on keys, which a store answers without reading bodies. Only positive conditions narrow, and an object
-// without a namespace has no such field.
+// Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster annotation into conditions
+// on the keys of rows, which a store can check without reading objects. A condition on an empty value stays as it is: a
+// cluster-scoped object does not have the field `metadata.namespace`, while its key has the namespace ''.
 import { clusterAnnotation } from '../types.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
@@ -13,7 +13,7 @@ const keyFields = {
   cluster: ['clusters', 'notClusters'],
 } as const;
 
-/** The same question with such conditions among the keys. */
+/** Returns an equivalent query in which such conditions are among `names`, `namespaces`, `uids` and `clusters`. */
 export function liftKeyConditions(query: ListQuery): ListQuery {
   const lifted: { -readonly [Key in keyof ListQuery]?: ListQuery[Key] } = {};
   const fields = query.fields.filter((requirement) => {

@@ -1,11 +1,11 @@
-// The question as every store and the matcher understand it: a tree of plain values, whichever spelling it came in
-// (Clusterpedia's parameters and labels, native selectors, `filter=`, a POSTed document). An absent list asks for
-// everything, an empty one for nothing.
+// A query in the form that stores and the matcher use. All ways to write a query are turned into it: Clusterpedia's
+// parameters and labels, native selectors, `filter=`, and a POSTed JSON document. A missing list of clusters,
+// namespaces or names means all; an empty list means none.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
 
-/** k8s.io/apimachinery/pkg/labels.Requirement. */
+/** The same as k8s.io/apimachinery/pkg/labels.Requirement. */
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
@@ -13,10 +13,10 @@ export interface LabelRequirement {
 }
 
 /**
- * A condition on a path of the object. Text comparison of the JSON scalar, as Clusterpedia's; `NotEquals` and `NotIn`
- * hold where the path is missing or null. With `each` in the path a positive operator holds when one element matches, a
- * negative one when none does. `Gt`, `Lt` compare as the operand reads: a number, a Kubernetes quantity or an RFC 3339
- * time. `Contains` is a part of the text.
+ * A condition on the values at a path of the object. Values are compared as text, as in Clusterpedia. `NotEquals` and
+ * `NotIn` also match when the path is missing or null. When the path has an `each` step, a positive operator matches if
+ * one element does, and a negative one if no element does. `Gt` and `Lt` compare numbers, Kubernetes quantities or RFC
+ * 3339 times, depending on the operand. `Contains` matches a part of the text.
  */
 export interface FieldRequirement {
   readonly path: readonly PathStep[];
@@ -24,56 +24,67 @@ export interface FieldRequirement {
   readonly values: readonly string[];
 }
 
-/** Objects that something owns (controller references only), in the cluster of the object. */
+/** Matches objects by their owner in the same cluster. Only owner references with `controller: true` count. */
 export interface OwnerQuery {
-  /** Wins over `name`. */
+  /** The owner's uid. When it is given, `name`, `type` and `namespaces` are ignored. */
   readonly uid?: string;
   readonly name?: string;
-  /** Narrows `name`. */
+  /** The type of the owner that `name` refers to; absent means any type. */
   readonly type?: ResourceType;
-  /** Namespaces in which an owner of that name is searched, besides cluster-scoped ones; absent means all. */
+  /**
+   * Namespaces in which an owner called `name` is searched. Cluster-scoped owners always count. Absent means all
+   * namespaces.
+   */
   readonly namespaces?: readonly string[];
-  /** 0: the direct owner, 1: its owner, … */
+  /** How far up the chain the owner is: 0 for the direct owner, 1 for the owner of the owner, and so on. */
   readonly seniority: number;
 }
 
-/** A key to sort by; ties are broken by cluster, namespace, name, type, so that every order is stable. */
+/**
+ * A key to sort by. Rows with equal keys are sorted by cluster, namespace, name and type, so the order is always the
+ * same.
+ */
 export interface OrderKey {
   readonly by: Column | readonly PathStep[];
   readonly descending: boolean;
 }
 
-/** Which rows, in which order. Every condition must hold. */
+/** Which rows a list returns, and in which order. A row must satisfy every condition. */
 export interface ListQuery {
-  /** One of a native list, several of a collection. */
+  /** One type for a list at a Kubernetes path; one or more for a collection, which mixes types. */
   readonly types: readonly ResourceType[];
   readonly clusters?: readonly string[];
-  /** '' stands for cluster-scoped objects. */
+  /** Namespaces that rows must be in; '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
-  /** Excluded (`search.clusterpedia.io/clusters notin (a,b)`), as are namespaces and names below. */
+  /**
+   * Clusters to exclude (`search.clusterpedia.io/clusters notin (a,b)`). The next two lists exclude namespaces and
+   * names.
+   */
   readonly notClusters?: readonly string[];
   readonly notNamespaces?: readonly string[];
   readonly notNames?: readonly string[];
   readonly uids?: readonly string[];
-  /** Each must be a part of the name; taken literally. */
+  /** Texts that must all occur in the name. They are no patterns. */
   readonly nameContains: readonly string[];
-  /** Each must be a part of the name, of a label key or of a label value; no difference of case. */
+  /** Texts of which each must occur in the name, a label key or a label value. Upper and lower case count as equal. */
   readonly text: readonly string[];
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
-  /** Of each inner list one must hold (`filter=a=1,b=2` is one inner list of two). */
+  /**
+   * From each inner list at least one condition must match. (`filter=a=1,b=2` is one inner list with two conditions.)
+   */
   readonly anyOf: readonly (readonly FieldRequirement[])[];
   readonly owner?: OwnerQuery;
-  /** Unix milliseconds, inclusive. */
+  /** Only objects created at this time or later, in Unix milliseconds. */
   readonly createdSinceMs?: number;
-  /** Unix milliseconds, exclusive. */
+  /** Only objects created before this time, in Unix milliseconds. */
   readonly createdBeforeMs?: number;
-  /** Empty: cluster, namespace, name, type. */
+  /** Keys to sort by. Empty means by cluster, namespace, name and type. */
   readonly order: readonly OrderKey[];
 }
 
-/** A query of everything of these types. */
+/** A query for all objects of these types. */
 export function allOf(...types: readonly ResourceType[]): ListQuery {
   return { types, nameContains: [], text: [], labels: [], fields: [], anyOf: [], order: [] };
 }

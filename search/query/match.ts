@@ -1,5 +1,6 @@
-// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Negative operators
-// hold where there is nothing to compare. A label compares with `Gt` only as an integer, a field as its operand reads.
+// Decides whether one object satisfies a query. This is the reference: the SQL of every store must give the same
+// result. Negative operators match when the label or field is missing. `Gt` and `Lt` compare labels as integers, and
+// fields as numbers, quantities or times, depending on the operand.
 import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
@@ -7,18 +8,18 @@ import { documentPaths, readDocument, readValues, type Found } from './document.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
-/** The key of a row, which the object itself does not say. */
+/** The parts of a row's key. They are kept apart from the object, which does not contain all of them. */
 export interface RowKey {
   readonly cluster: string;
   readonly type: TypeKey;
-  /** '' for cluster-scoped objects. */
+  /** The object's namespace; '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * Whether `ownerUid`, the controller owner of a row ('' for none), satisfies `query.owner`: only a store can follow a
- * chain of owners.
+ * Whether the controller owner with this uid ('' when there is none) satisfies `query.owner`. A store provides it,
+ * because only a store can look up the owner of an owner.
  */
 export type OwnerTest = (ownerUid: string) => boolean;
 
@@ -27,16 +28,17 @@ export type Matcher = (document: unknown, key: RowKey) => boolean;
 type Test = (document: unknown, key: RowKey) => boolean;
 
 /**
- * Whether a row is one of a query's. See {@link compileMatcher}, which is for many rows.
- * @param document bytes of the object's JSON, or the parsed object; numbers of bytes compare by their exact text
+ * Whether one row satisfies a query. For many rows, {@link compileMatcher} is faster.
+ * @param document JSON bytes or the parsed object; with bytes, numbers keep their exact text
  */
 export function matches(query: ListQuery, document: unknown, key: RowKey, isOwned?: OwnerTest): boolean {
   return compileMatcher(query, isOwned)(document, key);
 }
 
 /**
- * Prepares a query for many rows. The matcher throws SyntaxError for bytes that are no JSON.
- * @param isOwned needed for an owner that is more than a direct owner's uid; without it such a query matches nothing
+ * Prepares a query, so that many rows can be tested fast. The returned function throws SyntaxError when bytes are not
+ * JSON.
+ * @param isOwned required unless the query asks for a direct owner by uid; without it, other owner queries match no row
  */
 export function compileMatcher(query: ListQuery, isOwned?: OwnerTest): Matcher {
   const tests: Test[] = [...keyTests(query), ...metadataTests(query, isOwned)];
@@ -109,14 +111,14 @@ function first(found: readonly (readonly Found[])[]): string {
 
 type Labels = ReadonlyMap<string, string>;
 
-/** `metadata.labels` of an object, own keys only. */
+/** The labels of an object. Only own properties count. */
 export function labelsOf(document: unknown): Labels {
   const labels = readValues(document, labelsPath)[0]![0];
   if (typeof labels !== 'object' || labels === null) return new Map();
   return new Map(Object.entries(labels).map(([key, value]) => [key, String(value)]));
 }
 
-/** uid of the owner reference with `controller: true`, '' for none. */
+/** The uid of the owner reference with `controller: true`; '' when there is none. */
 export function controllerUid(document: unknown): string {
   const owners = readValues(document, ownersPath)[0]![0];
   if (!Array.isArray(owners)) return '';
@@ -131,7 +133,7 @@ function holdsTexts(name: string, labels: Labels, texts: readonly string[]): boo
   return texts.every((text) => places.some((place) => place.includes(text)));
 }
 
-/** The requirement as a test of an object's labels (apimachinery/pkg/labels.Requirement.Matches). */
+/** Returns a function that tests an object's labels (apimachinery/pkg/labels.Requirement.Matches). */
 export function compileLabel({ key, operator, values }: LabelRequirement): (labels: Labels) => boolean {
   switch (operator) {
     case 'Exists':
@@ -157,7 +159,9 @@ export function compileLabel({ key, operator, values }: LabelRequirement): (labe
 const integer = /^[+-]?\d{1,19}$/;
 const largestInteger = 2n ** 63n - 1n;
 
-/** strconv.ParseInt(…, 10, 64), as labels.Requirement.Matches has it. */
+/**
+ * The integer in a label value, as strconv.ParseInt(…, 10, 64) reads it; undefined when it is none or exceeds 64 bits.
+ */
 function labelInteger(text: string | undefined): bigint | undefined {
   if (text === undefined || !integer.test(text)) return undefined;
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
@@ -169,7 +173,7 @@ interface CompiledField {
   readonly test: (found: readonly Found[]) => boolean;
 }
 
-/** All conditions on fields in one pass over the object. */
+/** A test of all field conditions that reads the object only once. */
 function fieldsTest(conditions: readonly (readonly CompiledField[])[]): Test {
   const paths = documentPaths(conditions.flat().map(({ path }) => path));
   return (document) => {

@@ -1,15 +1,15 @@
-// Kubernetes' own field selectors, such as `spec.nodeName=` or `source=kubelet`, as conditions on the objects. In
-// kube-apiserver a missing field has its default, so that `spec.nodeName=` finds the pods without a node; for any other
-// path nothing equals nothing (Clusterpedia's rule).
+// Turns Kubernetes' own field selectors, such as `spec.nodeName=` or `source=kubelet`, into conditions on objects.
+// kube-apiserver treats a missing field as its default, so `spec.nodeName=` matches pods without a node. For all other
+// paths Clusterpedia's rule applies: a missing value equals nothing, not even ''.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
 import { parsePath, printPath } from './path.ts';
 
-/** A field as kube-apiserver names it. */
+/** A field that kube-apiserver supports in field selectors. */
 interface NativeField {
-  /** What a missing field counts as. */
+  /** The value that a missing field is treated as. */
   readonly missing: string;
-  /** Its paths in the object, when its name is not its path; the first that exists counts. */
+  /** The paths of the field in the object, when they differ from its name. The first path that exists counts. */
   readonly paths?: readonly string[];
 }
 
@@ -17,7 +17,10 @@ const text: NativeField = { missing: '' };
 const flag: NativeField = { missing: 'false' };
 const count: NativeField = { missing: '0' };
 
-/** pkg/registry/…/strategy.go (ToSelectableFields) and pkg/apis/…/conversion.go of Kubernetes v1.36. */
+/**
+ * Supported fields by type: pkg/registry/…/strategy.go (ToSelectableFields) and pkg/apis/…/conversion.go of Kubernetes
+ * v1.36.
+ */
 const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>> = {
   'pods.': {
     'spec.nodeName': text,
@@ -49,12 +52,12 @@ const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>>
   'jobs.batch': { 'status.successful': { missing: '0', paths: ['status.succeeded'] } },
 };
 
-/** Conditions of a query that mean the same by the objects' own fields. */
+/** The conditions of a query on fields. Each of `fields` must match, and of each list in `anyOf` at least one. */
 export type Conditions = Pick<ListQuery, 'fields' | 'anyOf'>;
 
 /**
- * Turns the requirements of a field selector into what kube-apiserver means by them; those that are no native fields
- * are unchanged.
+ * Turns a field selector into conditions that mean the same as in kube-apiserver. A requirement on any other path stays
+ * as it is.
  */
 export function nativeConditions(
   types: readonly ResourceType[],
@@ -72,7 +75,7 @@ export function nativeConditions(
   };
 }
 
-/** Clauses that must all hold, each by one of its conditions. */
+/** Returns groups of conditions. All groups must match, and a group matches when one of its conditions does. */
 function meaning(
   { missing, paths }: NativeField,
   requirement: FieldRequirement,
@@ -84,7 +87,8 @@ function meaning(
   const isAboutMissing = (isNegative || isPositive) && values.includes(missing);
   if (!isAboutMissing) return isNegative ? all.map((one) => [one]) : [all];
   if (isPositive) return all.map((one) => [one, { path: one.path, operator: 'DoesNotExist', values: [] }]);
-  // One of the paths is there and is none of the values: `(a and b) or (c and d)`, multiplied out.
+  // An object matches when one of the paths exists and has a different value: `(a and b) or (c and d)`. The result must
+  // be an AND of ORs, so the formula becomes `(a or c) and (a or d) and (b or c) and (b or d)`.
   return all.reduce<readonly (readonly FieldRequirement[])[]>(
     (clauses, one) => {
       const there: FieldRequirement = { path: one.path, operator: 'Exists', values: [] };

@@ -1,5 +1,5 @@
-// What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Clusterpedia hands
-// the text to its database as an expression; here a text that is neither a column nor a path is refused.
+// Parses what to sort by: columns and paths, from the URL (`namespace,name desc`) or from a search label (`name_desc`).
+// Clusterpedia passes this text to its database as an SQL expression. Here only columns and paths are accepted.
 import { columns, readColumn } from './columns.ts';
 import type { OrderKey } from './list-query.ts';
 import { bad } from './parameters.ts';
@@ -8,9 +8,9 @@ import { parsePath } from './path.ts';
 const mostKeys = 16;
 
 /**
- * Reads what follows `orderby`.
+ * Parses the keys of the parameter `orderby`.
  * @param keys such as `name`, `name desc`, `.status.startTime asc`, `metadata.labels['app']`
- * @throws GatewayError BAD_REQUEST for anything that is not a column or a path
+ * @throws GatewayError BAD_REQUEST for a key that is neither a column nor a path
  */
 export function readOrder(keys: readonly string[]): readonly OrderKey[] {
   if (keys.length > mostKeys) throw bad(`orderby has more than ${mostKeys} keys`);
@@ -18,14 +18,17 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
     const key = text.trim();
     const space = key.lastIndexOf(' ');
     const direction = key.slice(space + 1);
-    // A quoted key may hold a blank: only a direction ends the key.
+    // A quoted key of a path may contain a blank, so a blank separates only when `desc` or `asc` follows it.
     if (space > 0 && (direction === 'desc' || direction === 'asc'))
       return { by: readBy(key.slice(0, space).trim()), descending: direction === 'desc' };
     return { by: readBy(key), descending: false };
   });
 }
 
-/** Reads the values of the label form, `name`, `created_at_desc`. They are a set: their order is alphabetical. */
+/**
+ * Parses the values of the search label `orderby`, such as `name` or `created_at_desc`. Label values are a set, so the
+ * keys apply in alphabetical order.
+ */
 export function readLabelOrder(values: readonly string[]): readonly OrderKey[] {
   return readOrder(
     values.map((value) => (value.endsWith('_desc') ? `${value.slice(0, -'_desc'.length)} desc` : value)),
@@ -39,11 +42,11 @@ function readBy(text: string): OrderKey['by'] {
     throw bad(`orderby cannot sort by "${text}": give one of ${columns.join(', ')}, or a path such as .status.podIP`);
   const path = parsePath(text);
   if (path.some(({ kind }) => kind === 'each'))
-    throw bad(`orderby cannot sort by "${text}": it has more than one value`);
+    throw bad(`orderby cannot sort by "${text}": a path with [] has more than one value; give an index such as [0]`);
   return path;
 }
 
-/** Splits a list at commas that are not inside quotes. */
+/** Splits a text at commas that are not inside quotes. */
 export function splitOutsideQuotes(text: string): readonly string[] {
   const parts: string[] = [];
   let start = 0;

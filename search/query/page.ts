@@ -1,27 +1,33 @@
-// Which part of the rows is asked for: limit, offset or continue token. No limit means everything; a decimal `continue`
-// is an offset (Clusterpedia's), and the answer continues in the kind that was asked.
+// Reads which page of the rows is requested, from `limit` and `continue`. Without a limit all rows are returned. A
+// decimal `continue` is an offset, as in Clusterpedia; then the answer also continues with an offset.
 import { isContinueToken } from './continue.ts';
 import { goQuote } from './selectors/label-selector.ts';
 import { bad, type Parameters } from './parameters.ts';
 import { flagValue, oneValue, type SearchLabels } from './selectors/search-labels.ts';
 
-/** Rows of a page at most; more are asked page by page. */
+/** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
 export const maxLimit = 5000;
 
-/** The page that was asked for. */
+/** Which page of a list the client requests. */
 export interface PageAsked {
-  /** Undefined: all rows. At most {@link maxLimit}. */
+  /** How many rows the page may have, at most {@link maxLimit}; undefined for all rows. */
   readonly limit: number | undefined;
-  /** Rows to pass over, from a decimal `continue`. */
+  /** How many rows to skip, from a decimal `continue`. */
   readonly offset: number | undefined;
-  /** An opaque token, not yet opened. */
+  /** The `continue` token of an earlier page, still encrypted. */
   readonly continueToken: string | undefined;
-  /** How the answer says where to go on: by a token, by `offset + rows`, or not at all (`withContinue=false`). */
+  /**
+   * What the answer's `continue` contains: an encrypted token, the offset of the next row, or nothing
+   * (`withContinue=false`).
+   */
   readonly continueStyle: 'opaque' | 'decimal' | 'none';
   readonly withRemaining: boolean;
 }
 
-/** @throws GatewayError BAD_REQUEST for a limit or continue that cannot be read */
+/**
+ * Reads which page of a list the client requests.
+ * @throws GatewayError BAD_REQUEST when `limit` is not a whole number, or `continue` neither a token nor an offset
+ */
 export function readPage(
   parameters: Parameters,
   { search }: SearchLabels,

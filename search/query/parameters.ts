@@ -1,33 +1,35 @@
-// The parameters of a question, from a URL's query or from a JSON document of the same names. A flag without a value
-// (`?withContinue`) is true. Commas split a text, never an element of a JSON list. Of a repeated parameter the first
-// counts unless it may be repeated.
+// Reads the parameters of a query, from the query string of a URL or from a JSON document with the same names. A flag
+// without a value (`?withContinue`) is true. Commas separate items in a text, but not within the elements of a JSON
+// list. When a parameter that takes one value is repeated, the first one counts.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { tailStart } from '../../lib/text/text-ends.ts';
 
-/** Limits: far above what clients send. */
+/** Limits that protect the gateway. They are far above what clients send. */
 const longestQuery = 256 * 1024;
 const mostPairs = 2048;
 export const mostItems = 10_000;
 
-/** Parameters by name; undefined for one that is missing or an empty text. */
+/** Access to parameters by name. A parameter that is absent or empty gives undefined, or an empty list in `all`. */
 export interface Parameters {
   readonly names: readonly string[];
-  /** @throws GatewayError BAD_REQUEST where a JSON document has another type */
+  /** The parameter's first value. @throws GatewayError BAD_REQUEST when a JSON document has another type there */
   text(name: string): string | undefined;
-  /** A comma list: the text of a URL or of a JSON document; in JSON also a list of texts, each taken as it is. */
+  /**
+   * The items of a comma-separated text. A JSON document may also give a list of texts, whose elements are not split.
+   */
   list(name: string): readonly string[] | undefined;
-  /** Every value of a repeated parameter. */
+  /** All values of a parameter that may be repeated. */
   all(name: string): readonly string[];
   flag(name: string): boolean | undefined;
 }
 
 /**
- * Decodes the query of a URL (after `?`): `+` is a space, the first `=` ends a name.
- * @throws GatewayError BAD_REQUEST for what is no percent-encoding of UTF-8, and for more than {@link mostPairs} pairs
+ * Decodes the query string of a URL (the part after `?`). `+` means a space, and the first `=` ends the name.
+ * @throws GatewayError BAD_REQUEST when it is not percent-encoded UTF-8, or has more than {@link mostPairs} pairs
  */
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
-  // Go drops such a pair, and so does the code that has classified this request.
+  // Go's parser drops such a pair, and so does the code that decided the verb of this request. All must read the same.
   if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);
@@ -45,7 +47,7 @@ function decode(text: string): string {
   }
 }
 
-/** Reads the query of a URL. @throws GatewayError BAD_REQUEST, see {@link decodePairs} */
+/** Reads the query string of a URL. @throws GatewayError BAD_REQUEST, see {@link decodePairs} */
 export function urlParameters(rawQuery: string): Parameters {
   const values = new Map<string, string[]>();
   for (const [name, value] of decodePairs(rawQuery)) {
@@ -65,7 +67,7 @@ export function urlParameters(rawQuery: string): Parameters {
 
 const isBackslash = (code: number): boolean => code === 0x5c;
 
-/** The same parameters without those of other names. */
+/** Returns the parameters with only these names; all others appear to be absent. */
 export function onlyParameters(of: Parameters, names: readonly string[]): Parameters {
   const given = (name: string): boolean => names.includes(name);
   return {
@@ -77,7 +79,7 @@ export function onlyParameters(of: Parameters, names: readonly string[]): Parame
   };
 }
 
-/** Without the blanks around it, but not a blank after a backslash, which is part of a value (`data.v=\\ `). */
+/** Removes surrounding blanks. A blank after a backslash stays, because it is part of a value (`data.v=\\ `). */
 function trimmed(text: string): string {
   const rest = text.trim();
   const behind = text.trimStart().slice(rest.length);
@@ -85,14 +87,14 @@ function trimmed(text: string): string {
   return backslashes % 2 === 1 ? rest + behind.slice(0, 1) : rest;
 }
 
-/** Kubernetes' conversion of a query value: only `0` and `false` are false (apimachinery/pkg/runtime/converter.go). */
+/** Parses a flag as Kubernetes does: only `0` and `false` mean false (apimachinery/pkg/runtime/converter.go). */
 function readFlag(value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined;
   const lower = value.toLowerCase();
   return lower !== 'false' && lower !== '0';
 }
 
-/** Fields of a document: the parameters of a URL, and the types that are asked for. */
+/** The fields that a JSON document may have: the parameters of the URL, and `resource`. */
 const documentFields: ReadonlySet<string> = new Set([
   ...['resource', 'clusters', 'namespaces', 'names', 'uids', 'nameContains', 'text', 'labelSelector', 'fieldSelector'],
   ...[
@@ -112,10 +114,10 @@ const documentFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a JSON document:
+ * Reads parameters from a JSON document, such as
  * `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
- * @throws GatewayError BAD_REQUEST unless it is an object, and for a field that no query has: what is misspelt would
- *   ask for more
+ * @throws GatewayError BAD_REQUEST when it is not an object, or has an unknown field: a misspelt condition that was
+ * ignored would return too many rows
  */
 export function jsonParameters(document: unknown): Parameters {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
@@ -159,7 +161,7 @@ function limitItems(name: string, items: readonly string[] | undefined): readonl
   return items;
 }
 
-/** A 400 with this message. */
+/** Returns, without throwing it, the error for a 400 answer with this message. */
 export function bad(message: string): GatewayError {
   return new GatewayError('BAD_REQUEST', message);
 }

@@ -1,10 +1,9 @@
-// Paths into an object as people write them: `metadata.name`, `.spec.containers[].image`,
-// `metadata.annotations['a.io/b']`, `spec.ports[0].port`. A dot inside quotes is part of the key, and `[key]` without
-// quotes is an error.
+// Parses paths into an object: `metadata.name`, `.spec.containers[].image`, `metadata.annotations['a.io/b']`,
+// `spec.ports[0].port`. A dot inside quotes belongs to the key. A key in brackets needs quotes.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
-/** More steps than any Kubernetes type has. */
+/** Longest path, in steps. No Kubernetes type is nested this deep. */
 export const maxPathSteps = 32;
 export const maxPathLength = 2048;
 
@@ -13,10 +12,10 @@ const plainKey = /^[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?$/;
 const digits = /^\d{1,9}$/;
 
 /**
- * Reads a path (the grammar of Clusterpedia's enhanced field selector).
- * @param mayEndInList whether the last step may be a list or an element of one: not in a selector, where it has no
- *   scalar to compare
- * @throws GatewayError BAD_REQUEST saying where it is wrong
+ * Parses a path in the grammar of Clusterpedia's enhanced field selector.
+ * @param mayEndInList whether the last step may be `[]` or `[0]`; selectors need a scalar at the end, so they do not
+ * permit it
+ * @throws GatewayError BAD_REQUEST that says where the path is invalid
  */
 export function parsePath(text: string, mayEndInList = false): readonly PathStep[] {
   if (text.length > maxPathLength) refuse(`${text.slice(0, 60)}…`, `is longer than ${maxPathLength} characters`);
@@ -26,7 +25,7 @@ export function parsePath(text: string, mayEndInList = false): readonly PathStep
   while (at < text.length) {
     const char = text[at]!;
     if (char === '[' && (steps.length > 0 || isQuote(text[at + 1]))) {
-      // Also behind a dot, and a quoted key at the beginning: `['metadata'].['name']`.
+      // A bracket may also follow a dot, and a quoted key in brackets may start the path: `['metadata'].['name']`.
       const read = readBracket(text, at);
       steps.push(read.step);
       at = read.end;
@@ -66,7 +65,7 @@ function readPlain(text: string, start: number): Read {
   return { key, end };
 }
 
-/** A text in quotes; a backslash takes the next character as it is. */
+/** Reads a quoted key. A backslash takes the next character literally. */
 function readQuoted(text: string, start: number): Read {
   const quote = text[start];
   let key = '';
@@ -88,7 +87,7 @@ function readBracket(text: string, start: number): { readonly step: PathStep; re
   if (close < 0) refuse(text, `the bracket at character ${start + 1} is not closed`);
   const inner = text.slice(start + 1, close);
   if (inner === '') return { step: each, end: close + 1 };
-  if (!digits.test(inner)) refuse(text, `"${inner}" is no index; write keys in quotes, as ['${inner}']`);
+  if (!digits.test(inner)) refuse(text, `"${inner}" is not an index; write keys in quotes, as ['${inner}']`);
   return { step: { kind: 'index', index: Number(inner) }, end: close + 1 };
 }
 
@@ -96,7 +95,9 @@ function refuse(text: string, why: string): never {
   throw new GatewayError('BAD_REQUEST', `invalid field path "${text}": ${why}`);
 }
 
-/** The one spelling of a path: equal paths give equal texts, and {@link parsePath} reads it back. */
+/**
+ * Prints a path in its canonical form. Equal paths give equal texts, and {@link parsePath} can parse the text again.
+ */
 export function printPath(path: readonly PathStep[]): string {
   return path.map((step, i) => printStep(step, i === 0)).join('');
 }

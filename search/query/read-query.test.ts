@@ -226,7 +226,7 @@ test('owners (CP-088 to CP-096)', () => {
     owner: { name: 'n', type: { group: 'apps', resource: 'deployments' }, seniority: 0 },
   });
   is(labels('S/owner-name=n,S/owner-gr=pods'), { owner: { name: 'n', type: pods, seniority: 0 } });
-  refused('ownerSeniority=1&ownerGR=deployments.apps', /name it with ownerUID or ownerName/);
+  refused('ownerSeniority=1&ownerGR=deployments.apps', /add ownerUID or ownerName/);
   is(ask('ownerSeniority=0'), {});
   is(ask('clusters=a,b&ownerUID=u'), { clusters: ['a', 'b'], owner: { uid: 'u', seniority: 0 } });
   is(ask('ownerUID=u&ownerSeniority=1&namespaces=a,b'), { namespaces: ['a', 'b'], owner: { uid: 'u', seniority: 1 } });

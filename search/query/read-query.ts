@@ -1,6 +1,6 @@
-// Reads a question in any of its spellings (path, URL parameters, labels inside the selector, a JSON document) into one
-// ListQuery. Path wins over URL, URL over label. A condition that cannot be applied is refused: dropping it would show
-// more rows.
+// Reads a query from the path, URL parameters, search labels in the label selector, or a JSON document, and turns it
+// into one ListQuery. When several give the same condition, the path wins over the URL, and the URL over the label. A
+// condition that cannot be applied is an error, because ignoring it would return too many rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
@@ -23,7 +23,7 @@ import {
 } from './selectors/search-labels.ts';
 import { readTimeMs } from './times.ts';
 
-/** What the path of the request says about the rows. */
+/** The conditions that the request's path contains. */
 export interface PathTarget {
   readonly types: readonly ResourceType[];
   readonly cluster?: string;
@@ -31,19 +31,19 @@ export interface PathTarget {
   readonly name?: string;
 }
 
-/** A question as it was asked. */
+/** A query with the options of its answer. */
 export interface AskedQuery {
   readonly query: ListQuery;
   readonly page: PageAsked;
-  /** Only `metadata` of each object. */
+  /** True when the answer shall contain only `metadata` of each object. */
   readonly onlyMetadata: boolean;
-  /** Stored events of each object as an annotation. */
+  /** True when the answer shall contain the stored events of each object, in an annotation. */
   readonly injectEvents: boolean;
-  /** Paths that are kept of each object; undefined: all of it. */
+  /** The paths that each object in the answer keeps; undefined for whole objects. */
   readonly fields: readonly (readonly PathStep[])[] | undefined;
-  /** For `Warning` headers of every answer. */
+  /** Texts for `Warning` headers, whatever the kind of the answer. */
   readonly warnings: readonly string[];
-  /** And of answers that are pages of rows. */
+  /** Texts for further `Warning` headers when the answer is a page of rows. */
   readonly pageWarnings: readonly string[];
 }
 
@@ -53,8 +53,8 @@ const deepestSeniority = 8;
 const longestText = 1024;
 
 /**
- * Reads a question. Unknown parameters are ignored, as in kube-apiserver.
- * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
+ * Reads a query. Unknown URL parameters are ignored, as in kube-apiserver.
+ * @throws GatewayError BAD_REQUEST for an invalid parameter, and when a limit is exceeded
  */
 export function readQuery(parameters: Parameters, target: PathTarget): AskedQuery {
   refuseSql(parameters);
@@ -97,7 +97,7 @@ function refuseSql(parameters: Parameters): void {
     );
 }
 
-/** An object with one field, or without it when it is undefined. */
+/** An object with this one field, or without any field when the value is undefined. */
 function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
 }
@@ -164,7 +164,7 @@ function readOwner(
   if (uid === undefined && name === undefined) {
     if (resource === undefined && seniority === undefined) return undefined;
     if (resource === undefined && seniority === 0) return undefined;
-    throw bad('ownerGR and ownerSeniority say more of an owner: name it with ownerUID or ownerName');
+    throw bad('ownerGR and ownerSeniority need an owner: add ownerUID or ownerName');
   }
   if (uid !== undefined) return { uid, seniority: seniority ?? 0 };
   return {
@@ -183,7 +183,7 @@ function readSeniority(text: string | undefined): number | undefined {
   return seniority;
 }
 
-/** `deployments.apps` (apimachinery schema.ParseGroupResource). */
+/** Parses a text such as `deployments.apps` (apimachinery schema.ParseGroupResource). */
 export function groupResource(text: string): ResourceType {
   const dot = text.indexOf('.');
   return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };

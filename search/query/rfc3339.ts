@@ -1,9 +1,9 @@
-// Reads RFC 3339 times exactly, to the nanosecond. Date.parse takes much that is no RFC 3339, such as February 31st,
-// and drops the digits of a MicroTime after the millisecond.
+// Parses RFC 3339 times exactly, to the nanosecond. Date.parse would accept other texts as well, such as February 31st,
+// and would drop what follows the milliseconds of a Kubernetes MicroTime.
 
 const shape = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d{0,20})?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** Nanoseconds since 1970 of an RFC 3339 time; undefined when it is none. */
+/** Nanoseconds since 1970; undefined when the text is not an RFC 3339 time. */
 export function readRfc3339(text: string): bigint | undefined {
   const match = shape.exec(text);
   if (match === null) return undefined;
@@ -22,7 +22,7 @@ export function readRfc3339(text: string): bigint | undefined {
   return BigInt(ms - offset * 60_000) * 1_000_000n + BigInt((match[7] ?? '').padEnd(9, '0'));
 }
 
-/** Unix milliseconds of a time in UTC; undefined when the calendar has no such day or the clock no such time. */
+/** Unix milliseconds of a time in UTC; undefined when there is no such day or time of day. */
 export function utcMs(
   year: number,
   month: number,
@@ -33,7 +33,7 @@ export function utcMs(
 ): number | undefined {
   if (hour > 23 || minute > 59 || second > 59) return undefined;
   const date = new Date(0);
-  // Date.UTC takes years below 100 for 19xx.
+  // Date.UTC would read years below 100 as 19xx.
   date.setUTCFullYear(year, month - 1, day);
   if (date.getUTCFullYear() !== year || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
   return date.setUTCHours(hour, minute, second);

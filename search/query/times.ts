@@ -1,5 +1,6 @@
-// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Single characters
-// (`T`, a blank, `-`) decide which form it is; a number means seconds or milliseconds by its length.
+// Parses the times of the parameters `since` and `before`, in every form that Clusterpedia accepts and in one that fits
+// into a label value. Single characters (`T`, a blank, `-`) decide which form it is. A plain number is seconds when it
+// has 10 digits and milliseconds when it has 13.
 import { bad } from './parameters.ts';
 import { readRfc3339, utcMs } from './rfc3339.ts';
 
@@ -9,17 +10,17 @@ const forms =
 
 const basic = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
 /**
- * As Go reads the layouts `2006-01-02 15:04:05` and RFC 3339: an hour of one digit, and parts of a second where the
- * layout has none.
+ * The layout `2006-01-02 15:04:05` as Go parses it: the hour may have one digit, and a fraction of a second may follow.
  */
 const dateTime = /^(\d{4}-\d\d-\d\d) (\d\d?:\d\d:\d\d)(?:[.,](\d+))?$/;
 const shortHour = /T(?=\d:)/;
 const date = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /**
- * Unix milliseconds of a time; part of a millisecond counts as a whole one, which for objects created at whole seconds
- * makes no difference. Times without a zone are UTC.
- * @throws GatewayError BAD_REQUEST naming the forms
+ * Unix milliseconds of a time, rounded up. Rounding changes nothing for objects, which are created at whole seconds. A
+ * time without a zone is UTC.
+ * @param name of the parameter, for the message
+ * @throws GatewayError BAD_REQUEST that lists the accepted forms
  */
 export function readTimeMs(name: string, text: string): number {
   const ms = timeMs(text);
@@ -30,7 +31,7 @@ export function readTimeMs(name: string, text: string): number {
 function timeMs(text: string): number | undefined {
   if (text.includes('T')) {
     const ns = readRfc3339(text.replace(shortHour, 'T0'));
-    // Rounded up, so that an object created within this millisecond but before the time is before it.
+    // Rounded up, so that a time just after an object's creation stays after it.
     if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
     return fields(basic, text);
   }

@@ -1,5 +1,6 @@
-// How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself
-// (--index-identity). Rows are decided by the rights of the caller, never by the identity that the index reads with.
+// Sends the index's requests to a member cluster, through the same connections as proxied requests. They run as the
+// user `portcullis:index` or with the gateway's own credential (--index-identity). This identity decides what the index
+// can collect. What a caller sees is decided by the caller's own rights.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -11,13 +12,13 @@ import { ownCredential } from './sync-types.ts';
 import { type MemberAsks } from './read-as.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
-/** Whom the member sees. No caller can have that name (auth/callers/reserved.ts). */
+/** The user that the member cluster sees. No caller can have this name (auth/callers/reserved.ts). */
 export const indexUser = makeUser({ name: 'portcullis:index' });
 
 /**
- * Asks one registration of a cluster; the record is read anew for each question, since credentials and addresses
- * change.
- * @param getRecord the record of now; undefined when it is gone
+ * Makes the functions that send requests to one cluster. They call `getRecord` for each request, since credentials and
+ * addresses change.
+ * @param getRecord returns the present record, or undefined when the cluster is no longer registered
  */
 export function makeAsks(
   getRecord: () => ClusterRecord | undefined,

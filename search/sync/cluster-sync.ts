@@ -1,6 +1,6 @@
-// Follows one cluster: which life of it is there, and what the index says of it. Easy to get wrong: a member made anew
-// behind the same address must lose every row of its former life before the first of the new one is written, or two
-// lives would be listed as one.
+// Follows one cluster: finds out which incarnation is behind its address, and reports its state. Easy to get wrong:
+// when a member cluster was set up anew behind the same address, all rows of the old incarnation must be deleted before
+// the first row of the new one is written. Otherwise a list would mix objects of both.
 import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
@@ -13,12 +13,12 @@ import { MemberLife } from './member-life.ts';
 import { makeReader } from './read-as.ts';
 import type { AskMember, ClusterState, PartState, SyncFault, TypeState } from './sync-types.ts';
 
-/** One cluster that is followed. */
+/** A cluster whose objects are being copied into the index. */
 export interface ClusterSync {
   state(): ClusterState;
   stateOf(types: ReadonlySet<TypeKey>): PartState;
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
-  /** What is chosen may have changed. */
+  /** Reads the choice of types again and applies it; to be called when the choice may have changed. */
   reconsider(): void;
   close(): Promise<void>;
 }
@@ -118,7 +118,10 @@ class FollowedCluster implements ClusterSync {
     }
   }
 
-  /** Rows of other lives of this cluster, and of others that had its name. */
+  /**
+   * Deletes rows that are outdated: those from before this cluster was set up anew, and those of earlier clusters that
+   * had its name.
+   */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
     const { store, cluster, log } = this.#options;
     const all = await store.types();
@@ -133,7 +136,10 @@ class FollowedCluster implements ClusterSync {
     }
   }
 
-  /** Repeats `work` until it succeeds. */
+  /**
+   * Repeats `work`, with growing waits, until it succeeds. Rejects when `signal` is aborted, or when `work` finds that
+   * the cluster was set up anew (OtherIncarnation).
+   */
   async #insist<Result>(what: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     for (;;) {
       signal.throwIfAborted();
@@ -167,7 +173,9 @@ class FollowedCluster implements ClusterSync {
     return this.#life?.incarnation ?? this.#options.stored[0]?.incarnation;
   }
 
-  /** What is said of types until they are followed. */
+  /**
+   * The states of the types that have rows in the index store, for the time before the cluster's discovery was read.
+   */
   #storedStates(stored: readonly StoredType[]): readonly TypeState[] {
     const choice = this.#options.choice();
     return stored.map(({ type, position, objects }) =>

@@ -1,13 +1,13 @@
-// A member in memory that answers lists, watches and discovery as text, with faults on demand. It keeps its history
-// like an API server, or a resume that asks for too much would look right.
+// An API server in memory that answers lists, watches and discovery, and can simulate faults. It keeps past versions
+// like a real one, so that a watch or a list from an old version is answered correctly.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
-/** An object as JSON, complete but for what the member gives. */
+/** An object for `put`. The fake adds uid and resourceVersion. */
 export interface FakeObject {
   readonly namespace?: string;
   readonly name: string;
-  /** More members of the object: `"spec":{…}`. */
+  /** Further JSON members of the object, such as `"spec":{…}`. */
   readonly more?: string;
 }
 
@@ -25,26 +25,29 @@ interface Watch {
 
 export interface FakeMember {
   readonly ask: AskMember;
-  /** Paths of all questions. */
+  /** The paths of all requests, in order. */
   readonly asked: string[];
   put(collection: string, object: FakeObject): void;
   remove(collection: string, object: FakeObject): void;
   bookmark(collection: string): void;
-  /** Sends a line to the watches of a collection. */
+  /** Sends one line to all open watches of a collection. */
   say(collection: string, line: string): void;
   endWatches(): void;
-  /** What was before is no longer kept. */
+  /** Drops all past versions, as etcd's compaction does. */
   forgetHistory(): void;
-  /** Goes back to a state given by `save`. */
+  /** Restores objects and resourceVersion from a text that `save` returned. */
   restore(state: string): void;
   save(): string;
   uid: string;
-  /** Answers with this status in place of the usual answer, when it gives one. */
+  /** Returns the status to answer a request with; undefined for a normal answer. Replaced by tests. */
   fault: (question: MemberQuestion) => number | undefined;
   readonly watches: number;
 }
 
-/** Collections by path: `/api/v1/pods`, and what kind they hold. */
+/**
+ * Makes a fake cluster that serves these collections.
+ * @param kinds the kind of each collection, by its path, such as `/api/v1/pods`
+ */
 export function makeFakeMember(
   kinds: Readonly<Record<string, string>>,
   namespaced: ReadonlySet<string> = new Set(),
@@ -53,7 +56,7 @@ export function makeFakeMember(
   let oldest = 100;
   let uids = 0;
   let objects = new Map<string, Map<string, string>>();
-  /** Of each collection after each of its changes, for lists of one version. */
+  /** The items of a collection after each change, for lists at an exact resourceVersion. */
   let past: { readonly version: number; readonly path: string; readonly items: readonly string[] }[] = [];
   let events: Event[] = [];
   const watches = new Set<Watch>();
@@ -192,7 +195,7 @@ export function makeFakeMember(
     return { status: 200, headers: [], chunks: chunks(), cancel: () => made.end() };
   }
 
-  /** As aggregated discovery tells it. */
+  /** Makes the aggregated discovery document for `/api` or `/apis`. */
   function discovery(root: string): string {
     const groups = new Map<string, object[]>();
     for (const [path, kind] of Object.entries(kinds)) {
@@ -217,7 +220,7 @@ export function makeFakeMember(
 
 function answerOf(status: number, text: string): MemberAnswer {
   async function* chunks(): AsyncGenerator<Buffer> {
-    // Small pieces, so that every border is somewhere inside.
+    // Sent in chunks of 100 bytes, so that chunk borders fall inside objects.
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100);
   }

@@ -1,16 +1,16 @@
-// The writing half of a store, in memory, with a record of what it was asked to do. A row that is written with the very
-// same bytes does not count as written.
+// A store in memory that implements writing only, and records the calls. A row that is written again with equal bytes
+// is not counted as written.
 import type { Commit, IndexStore, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { keyText } from './follow/batch.ts';
 
 export interface FakeStore extends IndexStore {
-  /** `namespace/name` → JSON of each row of a type, in every incarnation. */
+  /** The JSON of each row of a type, by `namespace/name`. Rows of all clusters are included. */
   rows(type: ResourceType): Readonly<Record<string, string>>;
   readonly batches: WriteBatch[];
   readonly forgotten: string[];
   written: number;
-  /** Runs before each commit. */
+  /** Called before each commit. A test can replace it to delay or fail commits. */
   gate: (batch: WriteBatch) => Promise<void>;
 }
 

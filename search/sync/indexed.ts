@@ -1,19 +1,23 @@
-// How one cluster stands in the index: one word for a column, and a condition with what mends it. Everybody who may see
-// the cluster reads it, rows or not, so it names no type and counts no object.
+// Describes how far the indexing of one cluster is: a word for a table column, and a condition that says how to correct
+// a fault. Everyone who may see the cluster can read it, even without access to its objects. So it names no types and
+// counts no objects.
 import { ownCredential } from './sync-types.ts';
 import { mendCommand } from './read-as.ts';
 import type { ClusterState, TypeState } from './sync-types.ts';
 
-/** For people and for conditions. */
+/** How the indexing of one cluster is shown to users: as a word in a table column, and as a condition. */
 export interface Indexed {
-  /** `Synced`, `Syncing 40 %`, `Forbidden`, `Stale`, or `-` while nothing of it is there. */
+  /** The word for the column: `Synced`, `Syncing 40 %`, `Forbidden`, `Stale`, or `-` when no rows exist yet. */
   readonly summary: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
   readonly message: string;
 }
 
-/** @param mend the command that mends what is forbidden, complete for this cluster */
+/**
+ * Describes the indexing of one cluster.
+ * @param mend the command that grants missing rights, complete for this cluster
+ */
 export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const { fault, types } = state;
   if (fault?.reason === 'Forbidden')
@@ -65,7 +69,7 @@ function faultText(types: readonly TypeState[], { fault }: ClusterState): string
   return `${failing.length} of ${types.length} types cannot be followed now (${[...new Set(failing)].join(', ')})`;
 }
 
-/** From 0 to 1. */
+/** How much of the type has been listed, from 0 to 1. */
 function doneOf({ isWhole, listed }: TypeState): number {
   if (isWhole) return 1;
   return listed === undefined || listed.of === 0 ? 0 : Math.min(1, listed.done / listed.of);

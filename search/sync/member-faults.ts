@@ -1,6 +1,6 @@
-// From a member's refusal, or a failure to reach it, to the fault that is shown and the next try. A 403 or 404 comes
-// from the member as an ordinary answer, not as an error. Nothing of an answer's text may reach a message, since it may
-// quote an object.
+// Turns a member cluster's refusal, or a failure to reach it, into the fault that users see and the error that decides
+// about the next attempt. A 403 or 404 is an ordinary answer and not thrown by the client. Text of an answer must not
+// appear in a message, since it may quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
@@ -10,10 +10,10 @@ import { readWhole, type MemberAnswer } from '../../routing/members/member-call.
 import { mendCommand } from './read-as.ts';
 import type { SyncFault } from './sync-types.ts';
 
-/** Something that is waited out. */
+/** A fault after which the work is tried again later. */
 export class SyncSetback extends Error {
   readonly fault: SyncFault;
-  /** The member asks for this long a moment. */
+  /** The member cluster's `Retry-After`, in milliseconds; undefined when it sent none. */
   readonly retryAfterMs: number | undefined;
   constructor(
     reason: SyncFault['reason'],
@@ -26,15 +26,15 @@ export class SyncSetback extends Error {
   }
 }
 
-/** The page or event asked for is no longer kept (410). */
+/** The member cluster answered 410: it no longer has the requested page or events. */
 export class Expired extends Error {}
 
 const statusBytes = 64 * 1024;
 
 /**
- * What an answer other than 200 means.
- * @param what for people: `list of pods`
- * @returns Expired for a 410, else a SyncSetback
+ * Turns an answer other than 200 into an error.
+ * @param what the request in words, such as `list of pods`
+ * @returns Expired for a 410, otherwise a SyncSetback
  */
 export async function refusalOf(
   answer: MemberAnswer & { readonly refusedTo?: string },
@@ -58,7 +58,7 @@ export async function refusalOf(
   return new SyncSetback('Refused', words, { retryAfterMs });
 }
 
-/** As {@link SyncSetback}, whatever was thrown. */
+/** Turns any error into a {@link SyncSetback}, whose message can be shown to users. */
 export function setbackOf(error: unknown, cluster: string, what: string): SyncSetback {
   if (error instanceof SyncSetback) return error;
   if (error instanceof GatewayError) {

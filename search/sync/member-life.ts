@@ -1,5 +1,5 @@
-// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
-// it.
+// Keeps the rows of one cluster up to date until the cluster is removed, or wiped and set up anew (another
+// incarnation). It repeats discovery regularly, and copies the types that are selected.
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
@@ -17,31 +17,37 @@ type Refusal = ClusterState['refused'][number];
 export interface MemberLifeOptions extends ClusterSyncOptions {
   readonly ask: AskMember;
   readonly incarnation: Incarnation;
-  /** Of the life before. */
+  /**
+   * The selected resources that were not available before the cluster was set up anew, shown until discovery has been
+   * read.
+   */
   readonly refused: readonly Refusal[];
   readonly closing: AbortSignal;
-  /** Repeats `work` until it succeeds. */
+  /** Repeats `work` with growing waits until it succeeds. `what` names the work in messages. */
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
-  /** All that is chosen is being followed. */
+  /** Called when all selected types are being listed or watched. */
   readonly onFollowed: () => void;
 }
 
-/** See the file comment; it lasts as long as `follow`. */
+/** Keeps the rows of one incarnation of a cluster up to date. It ends when `follow` resolves. */
 export class MemberLife {
   readonly #options: MemberLifeOptions;
   readonly #over = new AbortController();
   readonly #customTypes = makeCustomTypes();
   readonly #identify: () => Promise<Incarnation>;
   readonly #readers: ReaderLooks;
-  /** Aborted when the member is another one, or all is closed. */
+  /** Aborted when the cluster was set up anew, or is not to be indexed any longer. */
   readonly signal: AbortSignal;
   readonly incarnation: Incarnation;
   readonly set: TypeSet;
-  /** Its types are known; what is not among them is not followed. */
+  /** True once discovery was read. From then on, only types that are listed and watched are kept up to date. */
   isFollowed = false;
-  /** What was asked for and cannot be had. */
+  /** The selected resources that are not available, with the reason. */
   refused: readonly Refusal[];
-  /** Not read yet, or why it may not be: types are then kept as the member prefers them. */
+  /**
+   * Why CRDs could not be read; undefined when they were read. Until then, types are stored in the version that the
+   * member cluster prefers.
+   */
   #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
   #types: MemberTypes['types'] = new Map();
   #isWanted = true;
@@ -61,7 +67,7 @@ export class MemberLife {
       onOtherReader: () => this.look(),
       onObject: (key, what, object) => this.#onObject(key, what, object),
       onState: () => {
-        // The type may be gone: discovery shows it.
+        // The member cluster may have removed the type. Discovery will show whether it did.
         if (this.set.states().some((state) => state.fault?.reason === 'Missing')) this.look();
         options.onState();
       },
@@ -69,13 +75,13 @@ export class MemberLife {
     this.#readers = makeReaderLooks(this.set, timing.discoveryPauseMs, this.signal);
   }
 
-  /** Looks soon at what the member serves. */
+  /** Makes discovery run again soon, instead of at its next regular time. */
   look(): void {
     this.#isWanted = true;
     this.#wake();
   }
 
-  /** Resolves when the member is another one, or all is closed. */
+  /** Resolves when the cluster was set up anew, or is not to be indexed any longer. */
   async follow(): Promise<void> {
     const { ask, cluster } = this.#options;
     const { signal } = this;
@@ -107,7 +113,7 @@ export class MemberLife {
     onState();
   }
 
-  /** Until it succeeds once; after that changes come by the followed CRDs. */
+  /** Reads all CRDs once. Later changes arrive through the watch of CRDs. */
   async #readCustomTypes(): Promise<void> {
     const { ask, cluster, timing } = this.#options;
     const before = this.#crdRefusal;
@@ -121,7 +127,9 @@ export class MemberLife {
     }
   }
 
-  /** What the member serves. Of a group that it cannot describe now, the types of before. */
+  /**
+   * Reads the types of the member cluster. For a group whose server is down, the types that were known before are kept.
+   */
   async #discover(): Promise<MemberTypes['types']> {
     const { ask, cluster, timing } = this.#options;
     const found = await discoverTypes(ask, cluster.name, this.#customTypes, timing, this.signal);
@@ -140,7 +148,7 @@ export class MemberLife {
       if (this.#isWanted) resolve();
       else void pause(discoveryMs, this.signal).then(resolve);
     });
-    // Changes come in crowds, and discovery is a moment behind them.
+    // Changes often come many at a time, and discovery shows them only a moment later.
     if (!this.signal.aborted) await pause(discoveryPauseMs, this.signal);
   }
 
@@ -170,8 +178,8 @@ interface ReaderLooks {
 }
 
 /**
- * Looks whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed,
- * and after each discovery.
+ * Tries whether `portcullis:index` may now read types that are read with the gateway's own credential. It tries after
+ * each change of roles or bindings, and after each discovery.
  */
 function makeReaderLooks(set: Pick<TypeSet, 'reconsiderReaders'>, pauseMs: number, signal: AbortSignal): ReaderLooks {
   let under: Promise<void> = Promise.resolve();
@@ -184,7 +192,7 @@ function makeReaderLooks(set: Pick<TypeSet, 'reconsiderReaders'>, pauseMs: numbe
     rightsChanged() {
       if (isDue) return;
       isDue = true;
-      // Changes come in crowds, and the member's own authorizer is a moment behind them.
+      // Changes often come many at a time, and the member cluster's authorizer applies them a moment later.
       void pause(pauseMs, signal).then(() => {
         isDue = false;
         if (!signal.aborted) look(true);

@@ -1,9 +1,13 @@
-// Paths of lists and watches of a type. A filter that the API server can apply saves bytes on the wire. One that it
-// cannot apply (several namespaces or names) is applied here, or rows that nobody chose would be kept.
+// Builds the paths for lists and watches of a type. A filter that the API server supports becomes part of the path,
+// which saves traffic. Others, such as several namespaces or names, are applied to the objects that arrive.
 import type { ResourceType, TypeInfo } from '../types.ts';
 import type { TypeFilter } from './sync-types.ts';
 
-/** `/apis/apps/v1/deployments` with namespace and selectors, where one of each is asked for, and `query`. */
+/**
+ * The path, such as `/apis/apps/v1/deployments?…`. A single namespace becomes part of the path, and a single name a
+ * field selector.
+ * @param query further parameters
+ */
 export function typePath(
   { group, version, resource, namespaced }: Pick<TypeInfo, 'group' | 'version' | 'resource' | 'namespaced'>,
   { namespaces, names, labels }: TypeFilter,
@@ -20,7 +24,10 @@ export function typePath(
   return `${root}${scope}/${resource}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Whether an object that the member sent is kept: what {@link typePath} could not ask for. */
+/**
+ * Whether the filter accepts an object. It checks the namespaces and names that {@link typePath} could not put into the
+ * path.
+ */
 export function passes(
   { namespaces, names }: TypeFilter,
   namespaced: boolean,
@@ -30,7 +37,7 @@ export function passes(
   return inNamespace && (names === undefined || names.includes(object.name));
 }
 
-/** `pods`, `deployments.apps`: as kubectl writes a type. */
+/** The name of a type as kubectl writes it, such as `pods` or `deployments.apps`. */
 export function typeName({ group, resource }: ResourceType): string {
   return group === '' ? resource : `${resource}.${group}`;
 }

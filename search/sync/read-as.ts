@@ -1,39 +1,45 @@
-// As whom a member is read where either would do: `portcullis:index` first, and as the gateway's own credential what
-// that user is refused (403, also for want of the right to impersonate it). A right that comes later changes nothing by
-// itself: the follower asks again and lists anew.
+// Chooses with which identity a type of a member cluster is read. It is `portcullis:index` first; if the member answers
+// 403 to that, it is the gateway's own credential. A right that is granted later is not noticed by itself: `comesBack`
+// tries again, and the follower then lists anew.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
 import { ownCredential } from './sync-types.ts';
 
-/** The ways there are to ask one member. */
+/** The ways to send requests to one member cluster. */
 export interface MemberAsks {
   readonly ask: AskMember;
-  /** Whom the member sees by `ask`; `portcullis:index` when absent. */
+  /** The identity that `ask` uses; `portcullis:index` when absent. */
   readonly as?: ReadAs | undefined;
-  /** As the gateway itself, for what `ask` is refused; absent where the operator has chosen one of the two. */
+  /**
+   * Sends a request with the gateway's own credential, used when `ask` gets 403. Absent when the operator chose one
+   * identity.
+   */
   readonly askAsGateway?: AskMember | undefined;
 }
 
-/** What is read of a member by its own choice of the two ways. */
+/** Sends requests for one type, and chooses between the two identities. */
 export interface MemberReader {
   readonly ask: AskMember;
   readonly as: () => ReadAs;
   /**
-   * Where it is read as the gateway: asks these questions as `portcullis:index`, and goes on as that when all are
-   * answered.
-   * @returns whether it does now; false also when nobody can be asked
+   * If the gateway's own credential is in use, sends these requests as `portcullis:index`. When all get 200, that user
+   * is used from now on.
+   * @returns whether the identity changed now
    */
   comesBack(questions: readonly MemberQuestion[]): Promise<boolean>;
 }
 
-/** @param onFallback what was read as `portcullis:index` is read as the gateway from now on */
+/**
+ * Makes a reader. Its first request uses the identity of `ask`; later ones may use another identity.
+ * @param onFallback called when the identity changes from `portcullis:index` to the gateway's own credential
+ */
 export function makeReader(
   { ask: first, askAsGateway, as: firstAs = 'portcullis:index' }: MemberAsks,
   onFallback: () => void = () => undefined,
 ): MemberReader {
   let isFallback = false;
-  /** `portcullis:index` was let in once. */
+  /** True once a request as `portcullis:index` was not refused. */
   let wasFirst = false;
   const asked: AskMember = async (question) => {
     if (askAsGateway === undefined) return refusedTo(await first(question), firstAs);
@@ -50,7 +56,7 @@ export function makeReader(
       return refusedTo(answer, `${firstAs} and to ${ownCredential}`);
     }
     answer.cancel();
-    // Another question may have changed it meanwhile.
+    // A request that ran at the same time may have changed `isFallback`.
     const was = isFallback;
     isFallback = other === askAsGateway;
     if (isFallback && !was && wasFirst) onFallback();
@@ -73,7 +79,7 @@ export function makeReader(
   };
 }
 
-/** 404 and 410 are answers to one who was let in. */
+/** Statuses 404 and 410 also mean that the user was authorized. */
 function isAdmitted({ status }: MemberAnswer): boolean {
   return status < 400 || status === 404 || status === 410;
 }
@@ -83,16 +89,16 @@ function refusedTo(answer: MemberAnswer, who: string): MemberAnswer & { readonly
 }
 
 /**
- * What an administrator of the cluster runs to let `portcullis:index` read it.
- * @param context of their kubeconfig
- * @param resources of `--index-resources`; undefined: the common ones
+ * The command with which an administrator of the cluster permits `portcullis:index` to read it.
+ * @param context the context of their kubeconfig
+ * @param resources the value of `--index-resources`; undefined for the default resources
  */
 export function mendCommand(context = 'CONTEXT', resources?: readonly string[]): string {
   const chosen = resources === undefined ? '' : ` --index-resources ${quoted(resources.join(','))}`;
   return `portcullis generate member-access --index${chosen} --apply --context ${quoted(context)}`;
 }
 
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function quoted(text: string): string {
   return /^[\w.,@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

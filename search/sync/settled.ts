@@ -1,16 +1,16 @@
-// Lets questions wait a moment soon after a start, until what is read for the first time is there: an answer without it
-// would be a beginning only.
+// Delays queries shortly after a start until the first lists are complete, because an earlier answer would lack most
+// objects.
 import type { ClusterState, SyncHandle } from './sync-types.ts';
 
-/** How long after its start the index lets questions wait. */
+/** For how long after its start the index delays queries, in milliseconds. */
 const settlingMs = 20_000;
-/** How long one question waits at most. */
+/** How long a single query is delayed at most, in milliseconds. */
 const longestWaitMs = 5_000;
 
 /**
- * @param startedAtMs by `performance.now()`
- * @param closed aborted when the index ends, and every wait with it
- * @returns a wait that ends at once when there is nothing to wait for
+ * Returns a function that waits while the first lists are incomplete, and resolves at once otherwise.
+ * @param startedAtMs when the index started, in milliseconds of `performance.now()`
+ * @param closed aborted when the index ends; ends all waits
  */
 export function makeSettled(
   sync: Pick<SyncHandle, 'state' | 'onChange'>,

@@ -1,11 +1,12 @@
-// The words of following members: how far each type of each cluster is, and since when it was not confirmed. A type
-// that is followed for rights alone is in here, too; only a chosen one may be served.
+// Types that describe how far the copy of each cluster in the index is: for each type its state, and when it was last
+// known to be up to date. Types that are stored only to decide access are included; only a type with `isChosen` may
+// appear in answers.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
 import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
 
-/** Why something is not followed now. Messages hold no secret and say what to do. */
+/** Why a cluster or type cannot be kept up to date now. The message contains no secret and says what to do. */
 export interface SyncFault {
   readonly reason:
     | 'Forbidden'
@@ -20,130 +21,145 @@ export interface SyncFault {
   readonly message: string;
 }
 
-/** How one type of one cluster is followed. Frozen. */
+/** How far the copy of one type of one cluster is. Frozen. */
 export interface TypeState {
   readonly type: TypeInfo;
-  /** False: kept to decide rights (RBAC objects, namespaces, CRDs), never served. */
+  /**
+   * False when the type is only stored to decide access (RBAC objects, namespaces, CRDs). Then it never appears in
+   * answers.
+   */
   readonly isChosen: boolean;
-  /** `waiting`: for the cluster to answer, or for its turn to list. */
+  /** `waiting` means waiting for the cluster to answer, or for a free slot to list. */
   readonly phase: 'waiting' | 'listing' | 'watching' | 'failing' | 'stopped';
-  /** A whole list was committed once, perhaps by an earlier process: an answer without it would not be whole. */
+  /** True when a complete list was committed, perhaps by an earlier process. Otherwise rows may be missing. */
   readonly isWhole: boolean;
-  /** Rows kept. */
+  /** The number of rows that the index store has of this type. */
   readonly objects: number;
-  /** While listing: items read so far and how many there are as far as the member said. */
+  /** During a list: how many items were read, and how many there are according to the member cluster. */
   readonly listed?: { readonly done: number; readonly of: number };
-  /** Rows written a second, over the last ten seconds. */
+  /** Rows written per second, as an average over the last ten seconds. */
   readonly rate: number;
-  /** Age of the oldest change that was read and is not yet committed, milliseconds; 0 for none. */
+  /** Age in milliseconds of the oldest change that was read and not committed yet; 0 when there is none. */
   readonly lagMs: number;
-  /** Unix milliseconds when the member last confirmed what is committed; undefined when it never did. */
+  /** When the committed rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
-  /** The identity it is read with; absent while it is not read. */
+  /** The identity that the type is read with; absent while it is not read. */
   readonly readAs?: ReadAs;
 }
 
-/** How one cluster is followed. Frozen. */
+/** How far the copy of one cluster is. Frozen. */
 export interface ClusterState {
-  /** Name in paths. */
+  /** The name of the cluster, as in request paths. */
   readonly cluster: string;
-  /** UID of its record. */
+  /** The UID of the cluster record. */
   readonly uid: string;
-  /** The one whose rows are kept; undefined before the member was ever reached. */
+  /**
+   * The incarnation of the cluster that the rows belong to (UIDs of its record and of its kube-system Namespace);
+   * undefined when the cluster was never reached.
+   */
   readonly incarnation: Incarnation | undefined;
-  /** In the way of all its types. */
+  /** A fault that affects all types of the cluster. */
   readonly fault: SyncFault | undefined;
   readonly types: readonly TypeState[];
-  /** What was asked for and cannot be had, with the reason. */
+  /** The selected resources that are not available, with the reason. */
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/**
- * How one cluster is followed as far as some types go; those that are whole and followed without a fault are left out.
- */
+/** How far the copy of some types of one cluster is. Types that are complete and without a fault are left out. */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
-  /** It has types, these or others. */
+  /** Whether the cluster has any type at all in the index, including types that were not asked about. */
   readonly hasTypes: boolean;
 }
 
-/** Follows clusters until closed. */
+/** Keeps the copies of all clusters in the index up to date, until it is closed. */
 export interface SyncHandle {
-  /** One entry a cluster that is indexed, sorted by name. */
+  /** The states of all indexed clusters, sorted by name. */
   state(): readonly ClusterState[];
-  /** What there is to say of these types, unsorted: every answer asks for it, and there may be thousands of types. */
+  /**
+   * The states of these types in all clusters, unsorted. Every answer calls it, so it must be fast with thousands of
+   * types.
+   */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
-  /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
+  /** When the rows of a type were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /**
-   * Calls the listener when clusters, incarnations, types or phases have changed; progress alone does not count.
-   * Returns a function that removes the listener.
+   * Calls the listener when clusters, types, phases or faults changed, or a cluster was set up anew, but not for mere
+   * progress. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
-  /** Stops reading, commits what was read. */
+  /** Stops reading from all clusters, and commits what was read so far. */
   close(): Promise<void>;
 }
 
-/** A GET that is sent to one member as the index. */
+/** A GET request of the index to one member cluster. */
 export interface MemberQuestion {
-  /** Path and query. */
+  /** Path and query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
   readonly accept?: string;
-  /** ETag of what is at hand: the answer is 304 when it is still that. */
+  /** The ETag of a stored copy. The member cluster answers 304 when the copy is still valid. */
   readonly ifNoneMatch?: string;
   readonly headTimeoutMs: number;
-  /** Until the last byte; absent for a watch. */
+  /** Time limit until the last byte of the answer; absent for a watch. */
   readonly wholeTimeoutMs?: number;
   readonly isWatch?: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * Asks one member. Rejects with GatewayError as `callMember` does. `refusedTo`: of a 403, everybody as whom it was
- * asked.
+ * Sends one request to a member cluster. Rejects with a GatewayError, as `callMember` does. For a 403, `refusedTo`
+ * names the identities that were refused.
  */
 export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer & { readonly refusedTo?: string }>;
 
-/** What of a type is kept; everything of it when empty. */
+/** Which objects of a type are stored. A filter without fields accepts all. */
 export interface TypeFilter {
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
-  /** A label selector as the API server reads it. */
+  /** A label selector that the API server applies. */
   readonly labels?: string;
 }
 
-/** Durations of following, milliseconds but where the name says otherwise. */
+/** Waits and time limits of listing and watching. Fields that end in `Ms` are milliseconds. */
 export interface SyncTiming {
   readonly listTimeoutMs: number;
   readonly headTimeoutMs: number;
   readonly watchSecondsMin: number;
   readonly watchSecondsMax: number;
-  /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
+  /** A watch that is still open this long after its `timeoutSeconds` counts as dead and is closed. */
   readonly stallGraceMs: number;
   /**
-   * Before a cluster is tried again that cannot be identified, read or followed; what follows one type waits as
-   * client-go's reflector does.
+   * The waits before another attempt, when a cluster cannot be reached or its discovery cannot be read. A single type
+   * has its own waits, as in client-go's reflector.
    */
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
-  /** How long a member that asks for a moment (429 with `Retry-After`) is only waited for; after that it is a fault. */
+  /** For how long answers 429 with `Retry-After` are waited for without reporting a fault. */
   readonly busyGraceMs: number;
-  /** A watch that has brought nothing for so long is asked after: see `confirm` in follow.ts. */
+  /**
+   * When a new watch has brought nothing for this long, the member cluster is asked whether anything changed (`confirm`
+   * in follow-check.ts).
+   */
   readonly quietMs: number;
-  /** And again whenever nothing was confirmed for so long; API servers send a bookmark a minute where there is news. */
+  /**
+   * The member cluster is asked again whenever it was unknown for this long whether the rows are up to date. API
+   * servers send about one bookmark a minute, but none without changes.
+   */
   readonly unconfirmedMs: number;
-  /** A watch that lives this long, or brings something, ends the growth of waits. */
+  /**
+   * After a watch has lived this long or brought an event, the waits between attempts start again at `firstBackoffMs`.
+   */
   readonly healthyMs: number;
-  /** Between looks at what the member serves; changes of CRDs and APIServices are noticed at once. */
+  /** The time between two discoveries. Changes of CRDs and APIServices trigger a discovery earlier. */
   readonly discoveryMs: number;
-  /** Changes of CRDs come in crowds; discovery waits for this long. */
+  /** The wait before a discovery that a change triggered, because such changes often come many at a time. */
   readonly discoveryPauseMs: number;
-  /** Longest time a change waits for others to be committed with it. */
+  /** The longest time that a change waits for others, to be committed together. */
   readonly batchWaitMs: number;
-  /** After the store was full, a type is tried again. */
+  /** The wait before a type is tried again after the index store was full. */
   readonly fullRetryMs: number;
-  /** A position alone is written this often; it costs a commit. */
+  /** How often a new resourceVersion is committed when there are no changes to commit. */
   readonly positionEveryMs: number;
 }
 
@@ -169,5 +185,5 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
 
 export const ownCredential = "the gateway's own credential";
 
-/** Whom the member sees reading. */
+/** The identity that the member cluster sees when a type is read. */
 export type ReadAs = 'portcullis:index' | typeof ownCredential;

@@ -1,6 +1,6 @@
-// Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. When a process
-// starts, its sources may not be read yet. A cluster that is not known yet is not one that is gone: rows are kept until
-// all sources were read.
+// Keeps the index of all selected clusters up to date: starts to copy a cluster when its record appears, and stops when
+// it goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of unknown
+// clusters are kept until all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
@@ -21,22 +21,22 @@ import type { ResourceType, TypeKey } from '../types.ts';
 
 export interface SyncOptions {
   readonly clusters: Pick<ClusterStore, 'list' | 'subscribe' | 'getByUid'>;
-  /** Resolves once every source of clusters was read; rows of clusters that are unknown then are forgotten. */
+  /** Resolves when all sources of clusters were read. Then rows of clusters that are still unknown are deleted. */
   readonly areClustersKnown: Promise<void>;
-  /** How a cluster is asked; `makeAsks` outside of tests. */
+  /** Makes the functions that send requests to a cluster: `makeAsks`, or a fake in tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: IndexStore;
   readonly selection: Selection;
   readonly log: SyncLog;
   readonly timing?: Partial<SyncTiming>;
   readonly limits?: BatchLimits;
-  /** Between 0 and 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random?: () => number;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** For each cluster that is known when one is begun, milliseconds. */
+/** A new cluster waits a random time before its first request, up to this many milliseconds for each known cluster. */
 const spreadMs = 5;
 const longestSpreadMs = 5_000;
 
@@ -45,7 +45,10 @@ interface Entry {
   choice: ClusterChoice;
 }
 
-/** Starts following. @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store cannot be read */
+/**
+ * Starts to copy all selected clusters into the index.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index store cannot be read
+ */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   return new FollowedClusters(options, await options.store.types());
 }
@@ -53,9 +56,12 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
 class FollowedClusters implements SyncHandle {
   readonly #options: SyncOptions;
   readonly #timing: SyncTiming;
-  /** By UID of the record. */
+  /** The clusters in the index, by the UID of the cluster record. */
   readonly #entries = new Map<string, Entry>();
-  /** Of names: what must be over before a cluster of that name may write. */
+  /**
+   * A promise for each name of a cluster that was removed. When it has settled, the rows of that cluster are deleted,
+   * and a new cluster of the same name may write.
+   */
   readonly #endings = new Map<string, Promise<unknown>>();
   readonly #listeners = new Set<() => void>();
   readonly #closing = new AbortController();
@@ -102,7 +108,7 @@ class FollowedClusters implements SyncHandle {
     await Promise.all(this.#endings.values());
   }
 
-  /** Begins to follow a cluster, goes on with another choice of types, or ends it. */
+  /** Starts following a cluster, applies a changed choice of types, or stops following it. */
   #consider({ spec }: ClusterRecord): void {
     const choice = spec.problem?.reason === 'NameConflict' ? undefined : this.#options.selection(spec);
     const entry = this.#entries.get(spec.uid);
@@ -144,7 +150,7 @@ class FollowedClusters implements SyncHandle {
     this.#changed();
   }
 
-  /** Ends a cluster whose rows are not wanted any more. */
+  /** Stops following a cluster and deletes its rows. */
   #end({ uid, name }: ClusterSpec): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
@@ -168,7 +174,7 @@ class FollowedClusters implements SyncHandle {
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
 
-  /** Rows of clusters that were removed while no process ran. */
+  /** Deletes the rows of clusters that were removed while no process was running. */
   async #forgetUnknown(): Promise<void> {
     await this.#options.areClustersKnown;
     if (this.#closing.signal.aborted) return;
@@ -184,7 +190,7 @@ class FollowedClusters implements SyncHandle {
     }
   }
 
-  /** A thousand clusters are not asked in the same moment. */
+  /** A random wait, so that a thousand clusters are not all contacted at the same moment. */
   #spread(): Promise<void> {
     const { clusters, random } = this.#options;
     const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
@@ -196,7 +202,7 @@ class FollowedClusters implements SyncHandle {
   }
 }
 
-/** Whether an incarnation's id begins with the UID of that record. */
+/** Whether an incarnation id belongs to the cluster record with this UID: it then begins with the UID. */
 function isOf(incarnation: string, uid: string): boolean {
   return incarnation.startsWith(`${uid}/`);
 }

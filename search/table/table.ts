@@ -1,5 +1,6 @@
-// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. An object of any shape gives a
-// row: one member's odd object must not break the list of all.
+// Makes tables with the columns and cells that kube-apiserver would send, and a column for the cluster in front. Every
+// object gets a row, also one with unexpected content: one odd object of a member cluster must not break the whole
+// list.
 import { parseExact } from '../../lib/json/exact-json.ts';
 import {
   agesAt,
@@ -11,17 +12,17 @@ import {
 import { rowsOfCustomType, rowsOfType, type TableRow } from '../../tables/rows.ts';
 import type { TypeInfo } from '../types.ts';
 
-/** What a row is made from. */
+/** The object of which a row is made, with the name of its cluster. */
 export interface TableSource {
   readonly cluster: string;
-  /** JSON of the object. */
+  /** The JSON bytes of the object. */
   readonly raw: Uint8Array;
 }
 
-/** Columns and rows of one type. */
+/** The columns of a type, and how to make its rows. */
 export interface Table {
   readonly columns: readonly TableColumn[];
-  /** Never throws: cells that cannot be made are null. */
+  /** Never throws. A cell that cannot be made is null. */
   row(source: TableSource): TableRow;
 }
 
@@ -34,9 +35,9 @@ const clusterColumn: TableColumn = {
 };
 
 /**
- * The table of one type in one version, at one moment.
- * @param version whose columns are shown, of a custom type
- * @param nowMs Unix milliseconds that ages are counted to
+ * The table of one type in one version.
+ * @param version for a custom type, the version whose columns are shown
+ * @param nowMs the time of the answer in Unix milliseconds; ages are relative to it
  */
 export function tableOf(type: TypeInfo, version: string, nowMs: number): Table {
   const custom = type.printerColumns;
@@ -57,7 +58,7 @@ const collectionColumns: readonly TableColumn[] = ['Group', 'Version', 'Kind', '
   }),
 );
 
-/** The table of objects of several types (Clusterpedia's collections). */
+/** The table of a list with objects of several types, as in Clusterpedia's collections. */
 export function collectionTable(nowMs: number): Table {
   return withCluster(collectionColumns, (object) => {
     const { apiVersion = '', kind = '' } = object as { readonly apiVersion?: string; readonly kind?: string };

@@ -1,45 +1,49 @@
-// Who asked for what, as this API server saw it: one entry for each request, kept in memory, for tests of a gateway
-// in front of it. An entry exists from the moment the caller is known; its `code` is set once the answer began.
+// Records every request that the simulated API server received, in memory. Tests of a gateway in front of it can see
+// what arrived, and as which user. An entry is added once the caller is known; its `code` is set when the answer
+// begins.
 import type { SimUser } from '../types.ts';
 
-/** One request as received. */
+/** One request, as this API server received it. */
 export interface AuditEntry {
   readonly at: Date;
   readonly auditId: string;
-  /** The authenticated caller; undefined when it was refused with 401. */
+  /** The authenticated caller; undefined when the request got 401. */
   readonly user: SimUser | undefined;
-  /** Whom it ran as, when it impersonated. */
+  /** The impersonated user; undefined when the request impersonated nobody. */
   readonly impersonatedUser: SimUser | undefined;
-  /** Kubernetes verb (`list`, `watch`, …), for non-resource paths the lower-case method. */
+  /** The Kubernetes verb (`list`, `watch` and so on); for non-resource paths the HTTP method in lower case. */
   readonly verb: string;
   readonly method: string;
   /** Path and query exactly as received. */
   readonly path: string;
   readonly httpVersion: string;
-  /** Name, value, name, value… as received, without HTTP/2 pseudo headers. */
+  /** The request's headers as received: names and values in turn, without HTTP/2 pseudo headers. */
   readonly rawHeaders: readonly string[];
-  /** Status code of the answer, once it began. */
+  /** Status code of the answer; undefined before the answer begins. */
   code: number | undefined;
-  /** Whether the answer is over. */
+  /** True when the answer has ended. */
   isDone: boolean;
 }
 
-/** The audit log of one simulator. */
+/** The recorded requests of one simulated API server. */
 export interface AuditLog {
   readonly entries: readonly AuditEntry[];
-  /** Forgets all entries. */
+  /** Removes all entries. */
   clear(): void;
-  /** Called for each new entry, and again when its answer is over. Returns the end. */
+  /**
+   * Calls the listener for each new entry, and again when its answer has ended. Returns a function that removes the
+   * listener.
+   */
   subscribe(listener: (entry: AuditEntry) => void): () => void;
 }
 
-/** The writing side. */
+/** The functions with which the server itself writes the log. */
 export interface AuditSink extends AuditLog {
   add(entry: AuditEntry): void;
   finish(entry: AuditEntry): void;
 }
 
-/** An audit log that keeps the last `limit` entries. */
+/** Makes a log that keeps only the last `limit` entries. */
 export function createAuditLog(limit = 10_000): AuditSink {
   const entries: AuditEntry[] = [];
   const listeners = new Set<(entry: AuditEntry) => void>();

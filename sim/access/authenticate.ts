@@ -1,5 +1,5 @@
-// Who is calling: bearer tokens, ServiceAccount tokens made by the simulator, client certificates of its CA, else
-// system:anonymous. An unknown bearer token is 401, not anonymous.
+// Authenticates callers by bearer tokens, by ServiceAccount tokens that the simulator issued, or by client certificates
+// of its CA. Anybody else is system:anonymous. A request with an unknown bearer token gets 401.
 import { X509Certificate } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
@@ -7,15 +7,12 @@ import { headerValue } from '../wire/headers.ts';
 import { unauthorized } from '../api/status-error.ts';
 import type { SimUser } from '../types.ts';
 
-/** Looks a bearer token up; undefined for an unknown one. */
+/** Returns the user of a bearer token; undefined for an unknown token. */
 export type TokenLookup = (token: string) => SimUser | undefined;
 
 const anonymous: SimUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
-/**
- * The caller of a request.
- * @throws StatusError 401 for an unknown token
- */
+/** Returns the caller of a request. @throws StatusError 401 for an unknown token */
 export function authenticate(rawHeaders: readonly string[], socket: Duplex, lookup: TokenLookup): SimUser {
   const byCertificate = certificateUser(socket as TLSSocket);
   if (byCertificate !== undefined) return authenticated(byCertificate);
@@ -33,7 +30,10 @@ function authenticated(user: SimUser): SimUser {
     : { ...user, groups: [...user.groups, 'system:authenticated'] };
 }
 
-/** CN is the name, each O a group; only certificates that chain to our CA (Node checked it). */
+/**
+ * The user in a client certificate: CN is the name, and each O is a group. Only certificates of the simulator's CA
+ * count, which Node has verified.
+ */
 function certificateUser(socket: TLSSocket): SimUser | undefined {
   if (socket.authorized !== true) return undefined;
   const peer = socket.getPeerX509Certificate?.();
@@ -47,7 +47,7 @@ function certificateUser(socket: TLSSocket): SimUser | undefined {
   return { name, groups: [subject['O'] ?? []].flat() };
 }
 
-/** The browser form: subprotocol `base64url.bearer.authorization.k8s.io.<token>`. */
+/** The token that browsers send in the WebSocket subprotocol `base64url.bearer.authorization.k8s.io.<token>`. */
 function webSocketToken(rawHeaders: readonly string[]): string | undefined {
   const protocols = (headerValue(rawHeaders, 'sec-websocket-protocol') ?? '').split(',').map((part) => part.trim());
   const prefix = 'base64url.bearer.authorization.k8s.io.';

@@ -1,10 +1,10 @@
-// RBAC as kube-apiserver evaluates it, over the Role, ClusterRole and binding objects in the store. A rule with
-// resourceNames never allows a request without a name (list, create); `*` in resources also covers subresources.
+// Authorizes requests with RBAC, as kube-apiserver does, using the roles and bindings in the store. A rule with
+// resourceNames does not permit requests without a name (list, create). `*` in `resources` also permits subresources.
 import type { Store } from '../store/store.ts';
 import { forbidden, type StatusError } from '../api/status-error.ts';
 import type { JsonObject, KubeObject, SimUser } from '../types.ts';
 
-/** One access question about a resource, or about a path when `path` is set. */
+/** A request to be authorized: for a resource, or for a non-resource path when `path` is set. */
 export interface Attributes {
   readonly user: SimUser;
   readonly verb: string;
@@ -14,22 +14,25 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Set for non-resource requests. */
+  /** The path of a non-resource request; otherwise undefined. */
   readonly path?: string;
 }
 
-/** The answer; `reason` names broken bindings. */
+/** The result of an authorization. `reason` names role bindings that refer to missing roles. */
 export interface Decision {
   readonly isAllowed: boolean;
   readonly reason: string;
 }
 
-/** Decides one question. */
+/** Decides whether a request is permitted. */
 export type Authorize = (attributes: Attributes) => Decision;
 
 const rbac = 'rbac.authorization.k8s.io';
 
-/** The rules a user holds in a namespace ('' = cluster-wide ones only), and what could not be resolved. */
+/**
+ * The RBAC rules that apply to a user in a namespace, and an error for each binding whose role is missing. With the
+ * namespace '' only cluster role bindings count.
+ */
 export function rulesFor(store: Store, user: SimUser, namespace: string): { rules: JsonObject[]; errors: string[] } {
   const rules: JsonObject[] = [];
   const errors: string[] = [];
@@ -51,7 +54,7 @@ export function rulesFor(store: Store, user: SimUser, namespace: string): { rule
   return { rules, errors };
 }
 
-/** An RBAC authorizer over a store; members of system:masters may do everything. */
+/** Makes an authorizer that uses the RBAC objects in a store. The group system:masters may do everything. */
 export function createAuthorizer(store: Store): Authorize {
   return (attributes) => {
     if (attributes.user.groups.includes('system:masters')) return { isAllowed: true, reason: '' };
@@ -78,7 +81,7 @@ function matchesSubject(subject: JsonObject, user: SimUser, namespace: string): 
   }
 }
 
-/** Whether one PolicyRule allows the request (plugin/pkg/auth/authorizer/rbac/rbac.go RuleAllows). */
+/** Whether one PolicyRule permits the request (plugin/pkg/auth/authorizer/rbac/rbac.go RuleAllows). */
 export function ruleAllows(rule: JsonObject, attributes: Attributes): boolean {
   const has = (list: unknown, value: string): boolean =>
     Array.isArray(list) && (list.includes('*') || list.includes(value));
@@ -100,7 +103,7 @@ export function ruleAllows(rule: JsonObject, attributes: Attributes): boolean {
   return names.length === 0 || names.includes(attributes.name);
 }
 
-/** The 403 of a refused question, worded as kube-apiserver does. */
+/** The 403 error for a refused request, with kube-apiserver's message. */
 export function forbiddenBy(attributes: Attributes, reason: string): StatusError {
   const who = JSON.stringify(attributes.user.name);
   const sanitize = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');

@@ -1,5 +1,6 @@
-// Users may grant only what they hold: writes to Roles and bindings are compared with the caller's own rules
-// (registry/rbac/escalation_check.go). The verb escalate (roles) or bind (bindings) lifts the check.
+// Prevents privilege escalation, as kube-apiserver does (registry/rbac/escalation_check.go): a user may only write
+// Roles and bindings that grant permissions which the user has. Users with the verb `escalate` on roles, or `bind` on
+// bindings, are exempt.
 import { ruleAllows, rulesFor, type Attributes } from './authorize.ts';
 import type { Call } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
@@ -8,7 +9,7 @@ import type { JsonObject, KubeObject } from '../types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
-/** @throws StatusError 403 when the write would grant more than the caller holds */
+/** Checks the write of a Role or binding. @throws StatusError 403 when it would grant more than the caller has */
 export function checkEscalation(call: Call, resource: Resource, object: KubeObject): void {
   if (resource.group !== rbac || call.user.groups.includes('system:masters')) return;
   const { store } = call.cluster;
@@ -57,7 +58,7 @@ interface Atom {
   readonly url?: string;
 }
 
-/** A rule as single grants. */
+/** Splits a rule into single permissions: one verb on one resource (or one named object), or one verb on one URL. */
 function atoms(rule: JsonObject): Atom[] {
   const verbs: readonly string[] = rule['verbs'] ?? [];
   const urls: readonly string[] = rule['nonResourceURLs'] ?? [];

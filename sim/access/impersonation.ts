@@ -1,6 +1,7 @@
-// `Impersonate-*` by kube-apiserver's rules (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, the
-// legacy mode all versions share). Given groups are authoritative, but system:authenticated is still added unless
-// one of system:authenticated / system:unauthenticated is among them.
+// Evaluates `Impersonate-*` headers as kube-apiserver does
+// (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, legacy mode, which all versions support). The groups
+// in the headers replace all others. Only system:authenticated is added, unless system:authenticated or
+// system:unauthenticated is among them.
 import type { Attributes, Authorize } from './authorize.ts';
 import { forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';
@@ -10,9 +11,8 @@ import type { SimUser } from '../types.ts';
 const extraPrefix = 'impersonate-extra-';
 
 /**
- * The user to run the request as, or undefined when it does not impersonate.
- * @throws StatusError 400 for groups, uid or extra without a user; 403 for the first thing the caller may not
- *   impersonate
+ * Returns the user to run the request as; undefined when the request does not impersonate.
+ * @throws StatusError 400 for groups, uid or extra without a user; 403 when the caller may not impersonate one of them
  */
 export function impersonate(rawHeaders: readonly string[], caller: SimUser, authorize: Authorize): SimUser | undefined {
   const user = utf8(headerValues(rawHeaders, 'impersonate-user')[0] ?? '');
@@ -79,7 +79,7 @@ function extraOf(rawHeaders: readonly string[]): (readonly [key: string, value: 
   return out;
 }
 
-/** Percent-decoded when that works, else as it came. */
+/** Decodes percent-encoding. When that fails, returns the key unchanged. */
 function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);
@@ -88,7 +88,7 @@ function unescapeKey(key: string): string {
   }
 }
 
-/** The wanted user as Go prints it with %#v. */
+/** The requested user as Go prints it with %#v, for an error message. */
 function goUser(uid: string, groups: readonly string[], extra: readonly (readonly [string, string])[]): string {
   const list = (values: readonly string[]): string =>
     `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;

@@ -1,5 +1,5 @@
-// The certificates of one simulator: its own CA, a serving certificate for the listen address, and client
-// certificates on request. Clients verify the IP in subjectAltName and ignore the common name.
+// Makes the certificates of one simulated API server: its CA, a serving certificate for the listen address, and client
+// certificates on request. Clients verify the IP address in subjectAltName and ignore the common name.
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,
@@ -21,22 +21,22 @@ const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 const dayMs = 86_400_000;
 
-/** A certificate and its private key, PEM. */
+/** A certificate and its private key, both as PEM text. */
 export interface KeyPair {
   readonly certPem: string;
   readonly keyPem: string;
 }
 
-/** A certificate authority. */
+/** A certificate authority that issues certificates. */
 export interface CertificateAuthority {
   readonly caPem: string;
-  /** A serving certificate for names and IP addresses. */
+  /** Makes a serving certificate for host names and IP addresses. */
   issueServer(hosts: readonly string[]): Promise<KeyPair>;
-  /** A client certificate: the name is the user, each organization a group. */
+  /** Makes a client certificate. `name` becomes the user name, and each element of `groups` a group. */
   issueClient(name: string, groups?: readonly string[]): Promise<KeyPair>;
 }
 
-/** Makes a CA that is valid for ten years. */
+/** Makes a certificate authority that is valid for ten years. */
 export async function createAuthority(commonName: string): Promise<CertificateAuthority> {
   const crypto = webcrypto as unknown as Crypto;
   cryptoProvider.set(crypto);

@@ -1,5 +1,5 @@
-// Writes answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for
-// failures. A large list is written piece by piece and waits for the client, so that a slow reader costs no memory.
+// Writes answers as a kube-apiserver does: JSON or YAML with the usual headers, gzip for large bodies, a Status for
+// errors. A large list is written in parts and waits for the client, so that a slow client does not fill the memory.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
@@ -12,7 +12,7 @@ import type { JsonObject } from '../types.ts';
 
 const gzipFromBytes = 128 * 1024;
 
-/** The headers of every answer. */
+/** The headers that every answer of the simulated API server has. */
 export function commonHeaders(
   call: Pick<Call, 'auditId' | 'warnings'>,
   contentType: string,
@@ -27,13 +27,13 @@ export function commonHeaders(
   };
 }
 
-/** Answers with one object in the negotiated format. */
+/** Answers with one object, in the format that the client accepts. */
 export async function sendObject(call: Call, code: number, body: unknown): Promise<void> {
   if (call.accept.format === 'yaml') await sendPieces(call, code, 'application/yaml', [stringify(body)]);
   else await sendPieces(call, code, 'application/json', [JSON.stringify(body)]);
 }
 
-/** Answers with a text made of pieces; gzipped when it is large and the client takes it. */
+/** Answers with a text that is given in parts. It is compressed when it is large and the client accepts gzip. */
 export async function sendPieces(
   call: Call,
   code: number,
@@ -86,13 +86,16 @@ async function writePiece(sink: Writable, reply: ServerResponse, piece: string):
   try {
     await once(sink, 'drain', { signal: aborter.signal });
   } catch {
-    // The client went away: the caller's loop sees a destroyed reply.
+    // The client has disconnected. The caller's loop ends because the reply is destroyed.
   } finally {
     reply.removeListener('close', stop);
   }
 }
 
-/** Answers a failure; nothing when the head was already sent (the answer is cut off instead). */
+/**
+ * Answers with an error. When the headers were already sent, the connection is closed instead, so that the client sees
+ * an incomplete answer.
+ */
 export function sendFailure(reply: ServerResponse, error: unknown, auditId: string, warnings: string[] = []): void {
   const failure =
     error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
@@ -111,7 +114,7 @@ export function sendFailure(reply: ServerResponse, error: unknown, auditId: stri
   reply.end(body);
 }
 
-/** `metav1.Status` of a success. */
+/** The `metav1.Status` of a successful request. */
 export function successStatus(details: JsonObject): JsonObject {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }

@@ -1,5 +1,6 @@
-// One request from its head to its answer: parse → authenticate → impersonate → record → faults → authorize →
-// dispatch. The audit entry is written before any refusal, so that tests see refused requests too.
+// Handles one request from its headers to its answer: parse, authenticate, impersonate, record in the audit log,
+// faults, authorize, dispatch. The audit entry is written before the request may be refused, so that tests also see
+// refused requests.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -19,7 +20,7 @@ import type { StreamHooks } from '../streams/stream-hooks.ts';
 import { serveUpgradeCall } from '../streams/streams-calls.ts';
 import type { SimUser } from '../types.ts';
 
-/** What the chain needs besides the cluster. */
+/** What handling a request needs besides the cluster. */
 export interface ChainParts {
   readonly cluster: Cluster;
   readonly audit: AuditSink;
@@ -32,7 +33,7 @@ interface Prepared {
   readonly query: URLSearchParams;
   readonly rawHeaders: readonly string[];
   readonly entry: AuditEntry;
-  /** Whom it runs as, or why it is refused before authorization. */
+  /** The user the request runs as. Undefined when `failure` says why the request is refused. */
   readonly user: SimUser | undefined;
   readonly failure: unknown;
 }
@@ -86,7 +87,7 @@ function decodePath(path: string): string {
   }
 }
 
-/** Throws the 403 of an unauthorized request. */
+/** Checks whether the user may make the request. @throws StatusError 403 when RBAC does not permit it */
 function authorizeInfo(cluster: Cluster, info: RequestInfo, user: SimUser): void {
   const { path, ...rest } = info;
   const attributes: Attributes = info.isResourceRequest ? { ...rest, user } : { ...rest, user, path };
@@ -94,7 +95,7 @@ function authorizeInfo(cluster: Cluster, info: RequestInfo, user: SimUser): void
   if (!decision.isAllowed) throw forbiddenBy(attributes, decision.reason);
 }
 
-/** Answers one request. */
+/** Handles one HTTP request from authentication to its answer. */
 export function handleRequest(parts: ChainParts, request: IncomingMessage, reply: ServerResponse): void {
   const { cluster, audit, faults, streams } = parts;
   const socket: Duplex =
@@ -143,7 +144,7 @@ export function handleRequest(parts: ChainParts, request: IncomingMessage, reply
   if (faults.intercept(asked, reply, socket, () => void proceed()) === 'continue') void proceed();
 }
 
-/** Answers one upgrade request of HTTP/1.1. */
+/** Handles one HTTP/1.1 upgrade request from authentication to its stream. */
 export function handleUpgrade(parts: ChainParts, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { cluster, audit, faults, streams } = parts;
   socket.on('error', () => {});

@@ -1,6 +1,6 @@
-// Deletion: of one object, of a collection, graceful for pods, held back by finalizers, with propagation (apiserver
-// pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers is only marked; it goes away
-// with the write that removes the last one.
+// Deletes an object or a collection, with grace periods of pods, finalizers and propagation (apiserver
+// pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers only gets a deletionTimestamp. It
+// is removed by the write that removes its last finalizer.
 import { sendObject, sendPieces, successStatus } from './answer.ts';
 import { readObject } from '../wire/body.ts';
 import type { Call, Cluster } from '../cluster.ts';
@@ -12,7 +12,7 @@ import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { listPieces } from '../wire/wire.ts';
 import { isDryRun } from './dry-run.ts';
 
-/** What a deletion may say (metav1.DeleteOptions). */
+/** The options of a deletion (metav1.DeleteOptions). */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: string;
@@ -23,9 +23,9 @@ export interface DeleteOptions {
 const orphanFinalizer = 'orphan';
 const foregroundFinalizer = 'foregroundDeletion';
 
-/** Kinds whose dependents are kept unless the client asks for their deletion. */
+/** Resources whose dependents are orphaned unless the client requests their deletion. */
 const orphansByDefault = new Set(['batch/jobs', '/replicationcontrollers']);
-/** Kinds that answer a finished deletion with the object instead of a Status. */
+/** Resources for which a completed deletion is answered with the object instead of a Status. */
 const returnsObject = new Set([
   '/pods',
   '/services',
@@ -53,7 +53,7 @@ export async function deleteOne(call: Call, resource: Resource): Promise<void> {
   } else await sendShaped(call, resource, 200, outcome.object);
 }
 
-/** Answers DELETE of a collection: every selected object, then the list of them. */
+/** Answers DELETE of a collection: deletes all selected objects and answers with a list of them. */
 export async function deleteMany(call: Call, resource: Resource): Promise<void> {
   const options = await readOptions(call, resource);
   const matches = matcherOf(call.query, resource.key, fieldGettersOf(resource));
@@ -81,7 +81,7 @@ async function readOptions(call: Call, resource: Resource): Promise<DeleteOption
   };
 }
 
-/** What becomes of the dependents, as the client asked; undefined when it did not. */
+/** What the client requested for the object's dependents; undefined when it requested nothing. */
 function policyOf(body: JsonObject, query: URLSearchParams): string | undefined {
   const policy: string | undefined = body['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined;
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
@@ -115,7 +115,10 @@ function checkPreconditions(resource: Resource, object: KubeObject, options: Del
     );
 }
 
-/** Begins the deletion of a stored object; also for controllers. `isGone` when nothing held it back. */
+/**
+ * Starts the deletion of a stored object; controllers use it, too. `isGone` is true when the object was removed at
+ * once.
+ */
 export function startDeletion(
   cluster: Cluster,
   resource: Resource,
@@ -140,7 +143,7 @@ export function startDeletion(
   return { isGone: false, object: store.replace(resource.key, marked(cluster, resource, object, finalizers, seconds)) };
 }
 
-/** The object with its deletion begun. */
+/** A copy of the object in which its deletion has begun, with deletionTimestamp and finalizers. */
 function marked(
   cluster: Cluster,
   resource: Resource,
@@ -183,7 +186,10 @@ function isNamespace(resource: Resource): boolean {
   return resource.key === '/namespaces';
 }
 
-/** Removes an object whose deletion waits for nothing more; undefined when it has to wait. */
+/**
+ * Removes an object whose deletion was started and has nothing left to wait for. Returns undefined when it must still
+ * wait.
+ */
 export function finishDeletion(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject | undefined {
   const { metadata } = object;
   if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return undefined;

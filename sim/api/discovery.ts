@@ -1,5 +1,5 @@
-// Discovery documents: /api, /apis, group and version lists, the aggregated form (KEP-3352), /version. kubectl asks
-// for the aggregated form first; an answer in that form says so in its content type.
+// Answers discovery: /api, /apis, lists of groups and versions, the aggregated form (KEP-3352), and /version. kubectl
+// requests the aggregated form first; the content type of the answer tells it whether it got that form.
 import { createHash } from 'node:crypto';
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
@@ -21,7 +21,7 @@ function wantsAggregated(call: Call): boolean {
   });
 }
 
-/** Answers a discovery path; false when the path is none. */
+/** Answers a discovery path. Returns false when the path is no discovery path. */
 export async function serveDiscovery(call: Call): Promise<boolean> {
   const { cluster, info } = call;
   const segments = info.path.split('/').filter((segment) => segment !== '');

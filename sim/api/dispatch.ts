@@ -1,5 +1,5 @@
-// Which handler answers: resource, subresource and verb on one side, discovery, health and OpenAPI on the other. A
-// known resource with a verb it does not have is 405, an unknown one 404.
+// Chooses the handler of a request: by resource, subresource and verb, or by path for discovery, health and OpenAPI. A
+// verb that a resource does not support gets 405, and an unknown resource 404.
 import { sendObject } from './answer.ts';
 import type { Call } from '../cluster.ts';
 import { deleteMany, deleteOne } from './delete.ts';
@@ -17,7 +17,7 @@ import { serveLogCall } from '../streams/streams-calls.ts';
 import { bindPod, createOne, updateOne } from './write.ts';
 import { watchMany } from './watch.ts';
 
-/** Answers an authorized request. */
+/** Calls the handler for an authorized request. @throws StatusError when no handler fits */
 export async function dispatch(call: Call, streams: StreamHooks): Promise<void> {
   const { info } = call;
   if (!info.isResourceRequest) return servePath(call);
@@ -52,7 +52,7 @@ export async function dispatch(call: Call, streams: StreamHooks): Promise<void> 
   }
 }
 
-/** @throws StatusError 404 when the path names no resource of this server */
+/** The resource that the path names. @throws StatusError 404 when this server does not have it */
 function resourceOf({ cluster, info }: Call): Resource {
   const resource = cluster.registry.find(info.group, info.version, info.resource);
   if (resource === undefined || (info.namespace !== '' && !resource.namespaced && info.resource !== 'namespaces'))
@@ -65,7 +65,10 @@ function isReview(resource: Resource): boolean {
   return resource.group === 'authentication.k8s.io' || resource.group === 'authorization.k8s.io';
 }
 
-/** A Namespace lives in no namespace, though its path looks like it does. */
+/**
+ * For the Namespace object itself, the path looks as if it were inside a namespace. Returns the call without that
+ * namespace.
+ */
 function withoutNamespace(call: Call): Call {
   return { ...call, info: { ...call.info, namespace: '' } };
 }

@@ -1,4 +1,4 @@
-// Finds out whether a write is a dry run.
+// Finds out whether a write request is a dry run (the parameter `dryRun=All`).
 import type { Call } from '../cluster.ts';
 import { invalidOption } from './status-error.ts';
 
@@ -9,8 +9,8 @@ export const optionKinds: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether the request asks for no lasting effect.
- * @throws StatusError 422 for another value than All
+ * Whether the request is a dry run, which must not change anything.
+ * @throws StatusError 422 when `dryRun` has a value other than All
  */
 export function isDryRun(call: Call, fromBody: readonly string[] = []): boolean {
   const values = [...call.query.getAll('dryRun').filter((value) => value !== ''), ...fromBody];

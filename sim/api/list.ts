@@ -1,5 +1,6 @@
-// GET of one object and of a list: selectors, chunks, resourceVersion rules (apimachinery ValidateListOptions,
-// storage/cacher). Later chunks show the state at the first chunk's resourceVersion, rebuilt from the history.
+// Answers GET of one object and of a list: selectors, pages, and the rules for resourceVersion (apimachinery
+// ValidateListOptions, storage/cacher). All pages of a list show the state of the first page, which is rebuilt from the
+// history.
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
 import { fieldGettersOf, type Resource } from '../store/resources.ts';
@@ -8,7 +9,7 @@ import { StatusError, badRequest, expired, invalidOption, notFound } from './sta
 import type { JsonObject, KubeObject } from '../types.ts';
 import { listPieces, shaped } from '../wire/wire.ts';
 
-/** How tables are to carry their objects: None, Metadata (default) or Object. */
+/** What rows of a Table contain of their objects: None, Metadata (default) or Object. */
 export function includeObjectOf(call: Call): string {
   return call.query.get('includeObject') ?? 'Metadata';
 }
@@ -21,7 +22,7 @@ export async function getOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 200, object);
 }
 
-/** Answers with one object in the shape the client asked for. */
+/** Answers with one object in the form that the client accepts, such as a Table. */
 export async function sendShaped(call: Call, resource: Resource, code: number, object: KubeObject): Promise<void> {
   const table = { includeObject: includeObjectOf(call), now: call.cluster.now() };
   await sendObject(call, code, shaped(resource, object, call.accept, table));
@@ -48,9 +49,12 @@ interface Page {
 
 interface ContinueToken {
   readonly v: 'meta.k8s.io/v1';
-  /** Revision of the list; -1: the state when it is used (an inconsistent continuation). */
+  /**
+   * The revision of the list. -1 means the present state at the time when the token is used (an inconsistent
+   * continuation).
+   */
   readonly rv: number;
-  /** Last key sent, `namespace/name`. */
+  /** The key of the last object sent, `namespace/name`. */
   readonly start: string;
 }
 
@@ -96,7 +100,7 @@ function pageOf(call: Call, resource: Resource, matches: Matcher): Page {
   return { objects, metadata };
 }
 
-/** The objects of a resource as they were at a revision the history still covers. */
+/** The objects of a resource at an earlier revision. The history must still contain that revision. */
 export function stateAt(cluster: Cluster, key: string, revision: number): readonly KubeObject[] {
   const { store } = cluster;
   const current = store.list(key);
@@ -116,8 +120,8 @@ function pathOf(object: KubeObject): string {
 }
 
 /**
- * A resourceVersion as a number; '' is 0.
- * @throws StatusError 400 when it is none, 504 when it is in the future
+ * Parses a resourceVersion; '' gives 0.
+ * @throws StatusError 400 when it is not a number, 504 when it is in the future
  */
 export function checkResourceVersion(cluster: Cluster, text: string): number {
   if (text === '') return 0;
@@ -161,7 +165,7 @@ function decodeContinue(text: string): ContinueToken {
     const token = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as ContinueToken;
     if (token.v === 'meta.k8s.io/v1' && Number.isInteger(token.rv) && typeof token.start === 'string') return token;
   } catch {
-    // Not JSON: refused below.
+    // A token that is not JSON is refused below.
   }
   throw badRequest('invalid continue token: continue key is not valid: encoded start key not recognized');
 }
@@ -177,7 +181,7 @@ function expiredContinue(token: ContinueToken): StatusError {
   return failure;
 }
 
-/** A non-negative whole number of a query, 0 when absent. */
+/** Parses a query parameter as a non-negative whole number; 0 when it is absent. */
 export function numberOf(text: string | null): number {
   if (text === null || text === '') return 0;
   if (!/^\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);

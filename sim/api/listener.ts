@@ -1,5 +1,5 @@
-// The TLS port: ALPN to HTTP/2 or HTTP/1.1, every connection tracked so that closing is complete. A client without
-// ALPN gets HTTP/1.1. A closed http server does not close the TLS sockets it was handed, so the listener does.
+// The TLS port of the simulated API server. ALPN chooses HTTP/2 or HTTP/1.1; a client without ALPN gets HTTP/1.1. All
+// connections are tracked, because closing an http server does not close TLS sockets that were handed to it.
 import {
   createServer as createHttp1,
   type IncomingMessage,
@@ -14,35 +14,38 @@ import type { KeyPair } from '../access/tls.ts';
 
 const headerBytesLimit = 1024 * 1024;
 
-/** What a listener needs. */
+/** The address, certificates and handlers of a listener. */
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** The port to listen on; 0 for any free port. */
   readonly port: number;
   readonly http2: boolean;
   readonly keyPair: KeyPair;
   readonly caPem: string;
-  /** HTTP/2 requests arrive here too, through Node's compatibility API (same shape). */
+  /** Called for each request. HTTP/2 requests arrive here, too, through Node's compatibility API. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Paths whose upgrades go to `onUpgrade`; elsewhere the wish to upgrade is ignored, as net/http does. */
+  /**
+   * Whether an upgrade at this path goes to `onUpgrade`. At other paths the Upgrade header is ignored, as Go's net/http
+   * does.
+   */
   readonly isUpgradePath: (path: string) => boolean;
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Every TCP connection, before TLS. */
+  /** Called for every TCP connection, before the TLS handshake. */
   readonly onConnection?: (socket: Socket) => void;
 }
 
-/** A running listener. */
+/** A listener that is running, and can be stopped and started again. */
 export interface Listener {
   readonly port: number;
-  /** Stops listening and destroys every connection; start() listens on the same port again. */
+  /** Stops listening and destroys all connections. `start()` can listen on the same port again. */
   stop(): Promise<void>;
-  /** Listens again on the same port after {@link stop}. */
+  /** Listens again on the same port, after {@link stop}. */
   start(): Promise<void>;
-  /** Ends TLS and HTTP servers for good. */
+  /** Closes all servers for good. */
   close(): Promise<void>;
 }
 
-/** Opens the port. Rejects when it is taken. */
+/** Starts listening. Rejects when the port is in use. */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const sockets = new Set<Socket>();
   const http1 = makeHttp1(options);
@@ -115,7 +118,7 @@ function makeHttp2(options: ListenerOptions): Http2Server {
   return http2;
 }
 
-/** The TLS side; `sockets` holds every open connection. */
+/** Makes the TLS server. All open connections are added to `sockets`. */
 function makeTls(options: ListenerOptions, sockets: Set<Socket>): TlsServer {
   const tls = createTls({
     cert: options.keyPair.certPem,

@@ -1,5 +1,5 @@
-// The store as code outside the server uses it: objects by kind or plural, written without authorization. Returned
-// objects are the stored ones: copy before changing.
+// Lets code read and write the objects of a simulated API server directly, by kind or plural name, without
+// authorization. Returned objects are the stored ones, so they must be copied before they are changed.
 import type { Cluster } from '../cluster.ts';
 import { toStored } from '../wire/conversion.ts';
 import { admit, createDefaults, updateDefaults } from '../defaults/defaults.ts';
@@ -8,26 +8,32 @@ import { parseApiVersion, type Resource } from '../store/resources.ts';
 import { keptMetadata, setGeneration } from './write.ts';
 import { copy, type JsonObject, type KubeObject } from '../types.ts';
 
-/** Objects of one simulator, for code. `kind` is a kind (`Pod`) or plural (`pods`, `deployments.apps`). */
+/**
+ * Access to the objects of one simulated API server. `kind` is a kind (`Pod`) or a plural name (`pods`,
+ * `deployments.apps`).
+ */
 export interface SimObjects {
   /** The revision of the last change. */
   readonly revision: number;
   get(kind: string, namespace: string, name: string): KubeObject | undefined;
-  /** An empty or absent namespace means all. */
+  /** The objects in a namespace. Without a namespace, the objects of all namespaces. */
   list(kind: string, namespace?: string): readonly KubeObject[];
-  /** Creates the object, or replaces the one of its name whole (status included; kept when the new one has none). */
+  /**
+   * Creates the object, or replaces the whole object of that name. When the new object has no status, the old status is
+   * kept.
+   */
   apply(object: JsonObject): KubeObject;
-  /** Changes an object in place: `change` gets a copy. Undefined when it does not exist. */
+  /** Changes an object: `change` gets a copy that it edits. Returns undefined when the object does not exist. */
   update(kind: string, namespace: string, name: string, change: (object: KubeObject) => void): KubeObject | undefined;
-  /** Deletes as a client would; `{ gracePeriodSeconds: 0 }` for at once. */
+  /** Deletes an object as a client would, with its grace period. `{ gracePeriodSeconds: 0 }` deletes it at once. */
   remove(kind: string, namespace: string, name: string, options?: DeleteOptions): void;
-  /** Calls back for every change of a kind. Returns the end. */
+  /** Calls the listener for every change of a kind. Returns a function that removes the listener. */
   subscribe(kind: string, listener: (type: string, object: KubeObject) => void): () => void;
-  /** Forgets the history: older watches and continue tokens get 410. */
+  /** Drops the history. Watches and continue tokens from before then get 410. */
   compact(): void;
 }
 
-/** The code-side view of a cluster's store. */
+/** Makes the direct access to a cluster's objects. */
 export function createObjects(cluster: Cluster): SimObjects {
   const { store, registry } = cluster;
   const resourceOf = (kind: string): Resource => {

@@ -1,6 +1,6 @@
-// OpenAPI v3: the index and one document per group-version, made from the schemas of the specification. kubectl
-// looks in the PATCH operation of a kind: for fieldValidation before it asks the server to validate, and for
-// strategic merge among its content types.
+// Answers OpenAPI v3 requests: the index, and one document for each group and version, made from Kubernetes'
+// specification. kubectl reads the PATCH operation of a kind: its parameters show whether the server supports
+// fieldValidation, and its content types whether it supports strategic merge patch.
 import { createHash } from 'node:crypto';
 import { commonHeaders, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
@@ -13,8 +13,8 @@ import type { JsonObject } from '../types.ts';
 const jsonTypes = /^(application\/json|application\/\*|\*\/\*)$/;
 
 /**
- * Answers /openapi paths. /openapi/v2 is a document without paths: kubectl asks for it only about kinds v3 does not
- * have.
+ * Answers the paths below /openapi. /openapi/v2 is a document without paths, because kubectl only reads it for kinds
+ * that are missing in v3.
  * @throws StatusError 404, 406
  */
 export async function serveOpenApi(call: Call): Promise<void> {
@@ -33,18 +33,21 @@ export async function serveOpenApi(call: Call): Promise<void> {
   await send(call, documentText(call.cluster.registry, found.group, found.version, found.resources));
 }
 
-/** As kube-openapi names what it sends; asked for it is with an `@`, which is no media type that Go reads. */
+/**
+ * The content type under which kube-openapi sends protobuf. Requests write it with an `@`, which Go cannot parse as a
+ * media type.
+ */
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
-/** A length-delimited protobuf field. */
+/** Encodes a length-delimited protobuf field. */
 function field(number: number, value: Buffer | string): Buffer {
   const bytes = Buffer.from(value);
   return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
 }
 
 /**
- * An empty openapiv2.Document of gnostic: swagger (1), info (2) with title (1) and version (2), paths (8), definitions
- * (9).
+ * The protobuf bytes of an empty openapiv2.Document of gnostic. Its fields are swagger (1), info (2) with title (1) and
+ * version (2), paths (8), definitions (9).
  */
 function emptyVersion2(): Buffer {
   const info = Buffer.concat([field(1, 'Kubernetes'), field(2, 'simulated')]);

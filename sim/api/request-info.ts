@@ -1,11 +1,11 @@
-// What a request asks for, read from method, path and query exactly as kube-apiserver's RequestInfoFactory does
-// (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the namespace object itself, but
-// `namespaces/x/pods` is a pod list.
+// Determines what a request is for from method, path and query, as kube-apiserver's RequestInfoFactory does
+// (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the Namespace object itself, but
+// `namespaces/x/pods` is a list of pods.
 
-/** The attributes of one request. */
+/** What a request is for: verb, resource, namespace and name, or a non-resource path. */
 export interface RequestInfo {
   readonly isResourceRequest: boolean;
-  /** Decoded path. */
+  /** The path, percent-decoded. */
   readonly path: string;
   readonly verb: string;
   readonly group: string;
@@ -14,7 +14,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** Path segments from the resource on. */
+  /** The segments of the path, starting with the resource. */
   readonly parts: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const verbs: Readonly<Record<string, string>> = {
 };
 const namespaceSubresources = new Set(['status', 'finalize']);
 
-/** Reads the attributes; `path` is decoded and holds no query. */
+/** Determines what a request is for. `path` must be decoded and without a query string. */
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
   const none: RequestInfo = {
     isResourceRequest: false,
@@ -66,12 +66,17 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   return { isResourceRequest: true, path, verb, group, version, namespace, resource, subresource, name, parts };
 }
 
-/** `namespaces/x/pods` and what is below it, but not the Namespace itself and its subresources. */
+/**
+ * Whether the path is inside a namespace, such as `namespaces/x/pods`. The Namespace object itself and its subresources
+ * are not.
+ */
 function isInNamespace(parts: readonly string[]): boolean {
   return parts[0] === 'namespaces' && parts.length > 2 && !namespaceSubresources.has(parts[2] ?? '');
 }
 
-/** Group, version and the segments after them; undefined for a path that is not below /api or /apis. */
+/**
+ * Splits a path into group, version and the segments after them; undefined when the path is not below /api or /apis.
+ */
 function splitApi(
   path: string,
 ): { readonly group: string; readonly version: string; readonly parts: readonly string[] } | undefined {
@@ -82,7 +87,7 @@ function splitApi(
   return undefined;
 }
 
-/** Go's boolean query values: present and neither `false` nor `0`. */
+/** Parses a boolean query parameter as Go does: true when it is present and neither `false` nor `0`. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== 'false' && value !== '0';
 }

@@ -1,5 +1,5 @@
-// The questions about identity and rights: SelfSubjectReview, the access reviews, TokenReview, TokenRequest. They
-// answer 201 and store nothing. A SelfSubjectReview names the impersonated user, not the caller.
+// Answers reviews about identity and permissions: SelfSubjectReview, the access reviews, TokenReview and TokenRequest.
+// They are answered with 201, and nothing is stored. A SelfSubjectReview returns the impersonated user, not the caller.
 import { createHash } from 'node:crypto';
 import { rulesFor, type Attributes } from '../access/authorize.ts';
 import { readKind } from '../wire/body.ts';
@@ -133,7 +133,7 @@ export async function createToken(call: Call): Promise<void> {
   });
 }
 
-/** The user a ServiceAccount authenticates as. */
+/** The user that a ServiceAccount's token authenticates as. */
 function serviceAccountUser(namespace: string, name: string, uid: string): SimUser {
   return {
     name: `system:serviceaccount:${namespace}:${name}`,

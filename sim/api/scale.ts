@@ -1,5 +1,5 @@
-// The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Its resourceVersion is
-// that of the object behind it.
+// Answers the scale subresource: an `autoscaling/v1` Scale that is read from and written to spec.replicas. Its
+// resourceVersion is the one of the object that is scaled.
 import { selectorText } from '../../tables/cells.ts';
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
@@ -12,7 +12,7 @@ import { replaceExisting } from './write.ts';
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 
-/** Answers GET, PUT and PATCH of a scale. */
+/** Answers GET, PUT and PATCH of a scale subresource. */
 export async function serveScale(call: Call, resource: Resource): Promise<void> {
   const { cluster, info } = call;
   const current = cluster.store.get(resource.key, info.namespace, info.name);

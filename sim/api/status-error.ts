@@ -1,23 +1,26 @@
-// The failures the simulated API server answers with, each with the reason, message and details a kube-apiserver
-// gives (apimachinery/pkg/api/errors). `details.kind` holds the resource's plural in most of them. kubectl prints
-// the message, so its words are those of kube-apiserver.
+// The errors that the simulated API server answers with. Reason, message and details are those of kube-apiserver
+// (apimachinery/pkg/api/errors), because kubectl prints the message. In most errors `details.kind` is the plural name
+// of the resource.
 import type { JsonObject } from '../types.ts';
 
-/** A group and a plural resource name. */
+/** An API group and the plural name of a resource. */
 export interface GroupResource {
   readonly group: string;
   readonly plural: string;
 }
 
-/** A request that fails on purpose: becomes a `metav1.Status`. */
+/** An error that is answered as a `metav1.Status`. */
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: JsonObject | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Set when the answer is this text instead of a Status. */
+  /** When set, the answer is this text instead of a Status. */
   plainText: string | undefined;
-  /** `metadata.continue` of the Status: where an expired list may go on. */
+  /**
+   * A continue token for `metadata.continue` of the Status, with which a client can continue a list whose token
+   * expired.
+   */
   continueToken: string | undefined;
 
   constructor(
@@ -35,7 +38,7 @@ export class StatusError extends Error {
     this.headers = headers;
   }
 
-  /** The `metav1.Status` body. */
+  /** The body of the answer, a `metav1.Status`. */
   toStatus(): JsonObject {
     return {
       kind: 'Status',
@@ -50,7 +53,7 @@ export class StatusError extends Error {
   }
 }
 
-/** `plural.group`, or the plural alone for the core group. */
+/** The name of a resource in messages: `plural.group`, in the core group only the plural name. */
 function qualified(resource: GroupResource): string {
   return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
 }
@@ -72,7 +75,7 @@ export function unauthorized(): StatusError {
   return new StatusError(401, 'Unauthorized', 'Unauthorized');
 }
 
-/** 403 as NewForbidden words it. */
+/** A 403 error with the message of Go's NewForbidden. */
 export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
   const subject =
     resource.plural === ''
@@ -85,12 +88,12 @@ export function notFound(resource: GroupResource, name: string): StatusError {
   return new StatusError(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name));
 }
 
-/** 404 for a resource or subresource that does not exist. */
+/** A 404 error for a resource or subresource that does not exist. */
 export function noSuchResource(): StatusError {
   return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
 
-/** 404 for a path nothing serves; Go's own text. */
+/** A 404 error for a path that does not exist, answered with the text of Go's net/http. */
 export function noSuchPath(): StatusError {
   const failure = new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
   failure.plainText = '404 page not found\n';
@@ -120,17 +123,17 @@ export function alreadyExists(resource: GroupResource, name: string): StatusErro
   );
 }
 
-/** 409 of optimistic concurrency or a precondition. */
+/** A 409 error for a wrong resourceVersion or another failed precondition. */
 export function conflict(resource: GroupResource, name: string, why: string): StatusError {
   const message = `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`;
   return new StatusError(409, 'Conflict', message, detailsOf(resource, name));
 }
 
-/** The text of an update conflict. */
+/** The message of a 409 error for a wrong resourceVersion. */
 export const objectModified =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-/** 410 with reason Expired: a resourceVersion or continue token too old. */
+/** A 410 error with the reason Expired, for a resourceVersion or continue token that is too old. */
 export function expired(message: string): StatusError {
   return new StatusError(410, 'Expired', message);
 }
@@ -144,16 +147,18 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** One field error of a 422 (field.Error). */
+/** One invalid field in a 422 error (Go's field.Error). */
 export interface FieldFault {
-  /** field.ErrorType: FieldValueInvalid, FieldValueRequired, FieldValueForbidden, FieldValueNotSupported… */
+  /**
+   * Go's field.ErrorType, such as FieldValueInvalid, FieldValueRequired, FieldValueForbidden or FieldValueNotSupported.
+   */
   readonly reason: string;
-  /** Without the field: `Invalid value: "x": must be…`. */
+  /** The message without the name of the field, such as `Invalid value: "x": must be…`. */
   readonly message: string;
   readonly field: string;
 }
 
-/** 422 as NewInvalid words it; `kind` is the Kind, not the plural. */
+/** A 422 error with the message of Go's NewInvalid. `kind` is a kind such as Pod, not the plural name. */
 export function invalid(
   kind: { group: string; kind: string },
   name: string,
@@ -178,12 +183,12 @@ export function invalidField(field: string, value: unknown, detail: string): Fie
   return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${detail}`, field };
 }
 
-/** 422 of an option in the query or in DeleteOptions. */
+/** A 422 error for an option in the query string or in DeleteOptions. */
 export function invalidOption(kind: string, fault: FieldFault): StatusError {
   return invalid({ group: 'meta.k8s.io', kind }, '', [fault]);
 }
 
-/** A plain 500 without a reason, which kube-apiserver gives for some faults of the caller. */
+/** A 500 error without a reason. kube-apiserver answers some invalid requests with it. */
 export function unexplained(message: string): StatusError {
   return new StatusError(500, '', message);
 }

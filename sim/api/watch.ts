@@ -1,5 +1,6 @@
-// Watches: the stream of changes of a collection from a resourceVersion on, with bookmarks and initial events
-// (KEP-3157). An object that leaves the selector is DELETED for this watcher, one that enters it is ADDED.
+// Answers watches: sends the changes of a collection since a resourceVersion, with bookmarks and initial events
+// (KEP-3157). When an object stops matching the watch's selector, the watch gets DELETED; when it starts matching,
+// ADDED.
 import { commonHeaders } from './answer.ts';
 import type { Call } from '../cluster.ts';
 import { checkResourceVersion, includeObjectOf, numberOf, stateAt } from './list.ts';
@@ -15,7 +16,7 @@ const bookmarkPeriodMs = 60_000;
 const backlogLimitBytes = 16 * 1024 * 1024;
 const defaultTimeoutSeconds = 1800;
 
-/** Answers a watch; returns once the stream was begun, the rest happens in callbacks. */
+/** Starts a watch. Returns when the answer has begun; events are sent later. */
 export function watchMany(call: Call, resource: Resource): void {
   const { cluster, query, reply } = call;
   const { store } = cluster;
@@ -40,7 +41,7 @@ export function watchMany(call: Call, resource: Resource): void {
   watch.follow(numberOf(query.get('timeoutSeconds')) || defaultTimeoutSeconds);
 }
 
-/** The events of one watch on their way to its client. */
+/** One watch: selects the events for its client and sends them. */
 class Watch {
   readonly #call: Call;
   readonly #resource: Resource;
@@ -60,12 +61,12 @@ class Watch {
     this.#hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
   }
 
-  /** Sends an object of the initial state. */
+  /** Sends an object of the initial state, if the selector matches it. */
   begin(object: KubeObject): void {
     if (this.#selects(object)) this.#send('ADDED', object);
   }
 
-  /** Sends a change as it looks through the selector. */
+  /** Sends a change in the form that it has for this watch's selector. */
   relay(event: StoreEvent): void {
     const is = event.type !== 'DELETED' && this.#selects(event.object);
     const was = event.previous !== undefined && this.#selects(event.previous);
@@ -73,7 +74,7 @@ class Watch {
     else if (was) this.#send('DELETED', event.type === 'DELETED' ? event.object : gone(event));
   }
 
-  /** Sends the present revision, if the client asked for bookmarks. */
+  /** Sends a bookmark with the present revision, if the client requested bookmarks. */
   bookmark(isEndOfInitial: boolean): void {
     if (!this.#hasBookmarks) return;
     const { kind } = this.#resource;
@@ -84,7 +85,7 @@ class Watch {
     this.#send('BOOKMARK', object as unknown as KubeObject);
   }
 
-  /** Sends what happens from now on, until the time is over, the client leaves or the simulator closes. */
+  /** Sends all further changes, until the timeout, the client's disconnect or the end of the simulator. */
   follow(timeoutSeconds: number): void {
     const { cluster, reply } = this.#call;
     const ends: (() => void)[] = [];
@@ -116,7 +117,10 @@ class Watch {
   }
 }
 
-/** The object as it left the selector: its last selected state, at the revision of the change. */
+/**
+ * The DELETED object for a watch whose selector no longer matches: the last state that matched, with the
+ * resourceVersion of the change.
+ */
 function gone(event: StoreEvent): KubeObject {
   const previous = event.previous ?? event.object;
   return { ...previous, metadata: { ...previous.metadata, resourceVersion: event.object.metadata.resourceVersion } };

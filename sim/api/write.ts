@@ -1,6 +1,6 @@
-// Create and update: metadata, optimistic concurrency, status split, dry run
-// (apiserver/pkg/registry/generic/registry/store.go). A write to the main resource keeps the stored status, a write
-// to /status keeps everything but the status.
+// Creates and updates objects: metadata, optimistic concurrency, the separate status, dry run
+// (apiserver/pkg/registry/generic/registry/store.go). A write to the main resource keeps the stored status. A write to
+// /status keeps everything except the status.
 import { sendObject } from './answer.ts';
 import { sendShaped } from './list.ts';
 import { readKind } from '../wire/body.ts';
@@ -39,13 +39,13 @@ export async function createOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 201, object);
 }
 
-/** How a write is recorded in managedFields: `Apply` writers bring their own list. */
+/** How a write appears in managedFields. For the operation `Apply` the caller passes the new list. */
 export interface WriteOptions {
   readonly operation: 'Update' | 'Apply';
   readonly managedFields?: ObjectMeta['managedFields'];
 }
 
-/** Checks and inserts a new object; returns it in stored form. */
+/** Validates and stores a new object. Returns it as it was stored. */
 export function insertNew(call: Call, resource: Resource, body: KubeObject, options: WriteOptions): KubeObject {
   const { cluster, info } = call;
   const { store } = cluster;
@@ -86,7 +86,7 @@ export function insertNew(call: Call, resource: Resource, body: KubeObject, opti
   return store.insert(resource.key, object);
 }
 
-/** Missing fields, then what the rules of the kind say of others. */
+/** The errors of an object: missing required fields, then invalid values of other fields. */
 function contentFaults(call: Call, resource: Resource, object: KubeObject): FieldFault[] {
   const { schemas } = call.cluster.registry;
   const written = toVersion(resource, object);
@@ -109,7 +109,7 @@ function fillNamespace(resource: Resource, metadata: { namespace?: string }, nam
   metadata.namespace = namespace;
 }
 
-/** Refuses objects in namespaces that are missing or going away (admission plugin NamespaceLifecycle). */
+/** Refuses a new object when its namespace is missing or being deleted (admission plugin NamespaceLifecycle). */
 function checkNamespace(call: Call, resource: Resource, name: string, namespace: string): void {
   const found = call.cluster.store.get('/namespaces', '', namespace);
   if (found === undefined) throw notFound({ group: '', plural: 'namespaces' }, namespace);
@@ -144,7 +144,7 @@ export async function updateOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 200, changed);
 }
 
-/** Resources that PUT may create (AllowCreateOnUpdate). */
+/** Resources for which PUT may create the object (AllowCreateOnUpdate). */
 const upsertable = new Set([
   'coordination.k8s.io/leases',
   '/events',
@@ -156,7 +156,10 @@ const upsertable = new Set([
   'rbac.authorization.k8s.io/clusterrolebindings',
 ]);
 
-/** Checks and stores a changed object; `body` is in the request's version. Returns it in stored form. */
+/**
+ * Validates and stores a changed object. `body` is in the API version of the request. Returns the object as it was
+ * stored.
+ */
 export function replaceExisting(
   call: Call,
   resource: Resource,
@@ -209,12 +212,12 @@ export function replaceExisting(
   return finishDeletion(cluster, resource, stored) ?? stored;
 }
 
-/** Custom resources and a few built-in ones refuse an unconditional update. */
+/** Whether an update must contain a resourceVersion, as for custom resources and a few built-in resources. */
 function mustHaveVersion(resource: Resource): boolean {
   return resource.definition !== undefined || resource.plural === 'customresourcedefinitions';
 }
 
-/** Fields of the metadata a client cannot change. */
+/** The metadata of `next`, with the fields that clients cannot change taken from `current`. */
 export function keptMetadata(current: KubeObject, next: KubeObject): ObjectMeta {
   const now = current.metadata;
   const metadata: ObjectMeta = {
@@ -242,7 +245,9 @@ function splitStatus(resource: Resource, subresource: string, current: KubeObjec
   return (current['status'] === undefined ? rest : { ...rest, status: copy(current['status']) }) as KubeObject;
 }
 
-/** Counts changes of anything but metadata and status, for the kinds that have a generation. */
+/**
+ * Increases metadata.generation when anything but metadata and status changed. Kinds without a generation stay without.
+ */
 export function setGeneration(resource: Resource, current: KubeObject, next: KubeObject): void {
   if (current.metadata.generation === undefined) return;
   const essence = (object: KubeObject): string => {
@@ -252,7 +257,7 @@ export function setGeneration(resource: Resource, current: KubeObject, next: Kub
   next.metadata.generation = current.metadata.generation + (essence(current) === essence(next) ? 0 : 1);
 }
 
-/** Answers POST to pods/binding: gives the pod its node. */
+/** Answers POST to pods/binding, which assigns a node to a pod. */
 export async function bindPod(call: Call, resource: Resource): Promise<void> {
   const { cluster, info } = call;
   const body = await readKind(call, { group: '', version: 'v1', kind: 'Binding' });

@@ -1,6 +1,6 @@
-// Checks a written object against the schema of its kind: unknown fields (dropped, warned about or refused, by
-// fieldValidation), wrong types, missing required fields. Unknown fields are dropped even where fieldValidation asks
-// for no warning.
+// Checks an object against the schema of its kind: unknown fields, wrong types, missing required fields. The parameter
+// fieldValidation decides whether unknown fields are ignored, warned about or refused. When they are not refused, they
+// are removed.
 import type { Call } from '../cluster.ts';
 import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { Resource } from '../store/resources.ts';
@@ -9,7 +9,7 @@ import type { JsonObject, KubeObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** A body after the check. */
+/** An object that was checked against its schema. */
 export interface CheckedBody {
   readonly object: KubeObject;
 }
@@ -20,9 +20,9 @@ interface Findings {
 }
 
 /**
- * Checks one body; unknown fields become warnings of the call.
- * @throws StatusError 400 for wrong types and, under fieldValidation=Strict, for unknown fields; 422 for wrong types in
- *   custom resources
+ * Checks one object. Unknown fields become warnings of the answer.
+ * @throws StatusError 400 for wrong types and, with fieldValidation=Strict, for unknown fields; 422 for wrong types in
+ * custom resources
  */
 export function checkBody(call: Call, resource: Resource, body: KubeObject): CheckedBody {
   const { schemas } = call.cluster.registry;
@@ -56,7 +56,7 @@ function typeOf(value: unknown): string {
   return value === null ? 'null' : typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-/** The value with unknown fields left out. */
+/** The value without its unknown fields. Unknown fields and wrong types are added to `findings`. */
 function checkValue(schemas: Schemas, outer: Schema, value: unknown, path: string, findings: Findings): unknown {
   const schema = resolve(schemas, outer) ?? outer;
   if (value === null || value === undefined) return value;
@@ -94,13 +94,13 @@ function isScalar(type: string | undefined, value: unknown): boolean {
   return type === 'integer' ? Number.isInteger(value) : typeof value === type;
 }
 
-/** The type as Go's messages name it. */
+/** The name of the type in Go's error messages. */
 function goName({ type = '', format }: Schema): string {
   if (type === 'boolean') return 'bool';
   return type === 'integer' ? (format ?? type) : type;
 }
 
-/** Quantities and the like: a number becomes the text it stands for. */
+/** Checks a value that may be text or a number, such as a quantity. A number is turned into text. */
 function checkChoice(schema: Schema, value: unknown, wrong: (wanted: string) => unknown): unknown {
   const types = (schema.oneOf ?? []).map((choice) => choice.type);
   if (types.includes('string') && types.includes('number')) {
@@ -142,7 +142,7 @@ function isEmbedded(schema: Schema, key: string): boolean {
   return schema['x-kubernetes-embedded-resource'] === true && ['apiVersion', 'kind', 'metadata'].includes(key);
 }
 
-/** Required fields that are missing, outside status and metadata; asked after defaults were filled. */
+/** An error for each missing required field outside status and metadata. To be called after defaults were set. */
 export function requiredFaults(schemas: Schemas, resource: Resource, object: KubeObject): FieldFault[] {
   const schema = resource.schemaName === undefined ? undefined : schemas[resource.schemaName];
   const faults: FieldFault[] = [];

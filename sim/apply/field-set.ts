@@ -1,27 +1,27 @@
-// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). A path
-// is in the set only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
+// Sets of field paths, as in managedFields (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). A node of the
+// tree is a member of the set only if its `self` is true: `{"f:a":{"f:b":{}}}` contains the path a.b but not a.
 import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 
 /**
- * A set as a trie. Keys of children: `f:name`, `k:{"name":"x"}`, `v:"x"`. Never changed once built, but by its builder.
+ * A set of field paths as a tree. Keys of children are `f:name`, `k:{"name":"x"}` or `v:"x"`. Only the code that builds
+ * a set may change it.
  */
 export interface FieldSet {
   self: boolean;
   readonly children: Map<string, FieldSet>;
 }
 
-/** A set without members. */
 export function emptySet(): FieldSet {
   return { self: false, children: new Map() };
 }
 
-/** Whether a set has no members. */
+/** Whether the set contains no path. */
 export function isEmpty(set: FieldSet): boolean {
   return !set.self && [...set.children.values()].every(isEmpty);
 }
 
-/** The child of a step, made when missing. For builders. */
+/** Returns the child for a step, and adds it when it is missing. Only for code that builds a set. */
 export function childOf(set: FieldSet, step: string): FieldSet {
   let child = set.children.get(step);
   if (child === undefined) set.children.set(step, (child = emptySet()));
@@ -53,7 +53,7 @@ export function isEqual(a: FieldSet, b: FieldSet): boolean {
   return isEmpty(difference(a, b)) && isEmpty(difference(b, a));
 }
 
-/** Reads `fieldsV1`. */
+/** Parses `fieldsV1` of a managedFields entry into a set. */
 export function decodeFields(fields: JsonObject): FieldSet {
   const set = emptySet();
   const entries = Object.entries(fields);
@@ -70,7 +70,7 @@ function decodeChild(fields: JsonObject): FieldSet {
   return set;
 }
 
-/** Writes `fieldsV1`. */
+/** Returns the set in the form of `fieldsV1`, as in a managedFields entry. */
 export function encodeFields(set: FieldSet): JsonObject {
   const result: JsonObject = {};
   for (const [step, child] of [...set.children].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -80,7 +80,7 @@ export function encodeFields(set: FieldSet): JsonObject {
   return result;
 }
 
-/** Every member as a path text, `.spec.containers[name="c"].image`. */
+/** All paths of the set as text, such as `.spec.containers[name="c"].image`. */
 export function pathTexts(set: FieldSet, prefix = ''): string[] {
   const own = set.self ? [prefix] : [];
   const below = [...set.children]
@@ -97,7 +97,7 @@ function stepText(step: string): string {
   return `[${keys.join(',')}]`;
 }
 
-/** The step to a list item with these keys. */
+/** The key of the child for a list item with these key fields. */
 export function keyStep(keys: JsonObject): string {
   return `k:${canonical(keys)}`;
 }

@@ -1,5 +1,5 @@
-// `metadata.managedFields` of updates and the whole of server-side apply, in terms of one request. A client that
-// sends an empty list resets it. An object that never had a list gets none.
+// Maintains `metadata.managedFields` for updates, and implements server-side apply. A client can remove managedFields
+// by sending an empty list. An existing object without managedFields does not get any from an update.
 import { decodeManagers, encodeManagers, type Manager } from './managers.ts';
 import { applyConfig, recordUpdate, type Write } from './ownership.ts';
 import type { Call } from '../cluster.ts';
@@ -30,7 +30,7 @@ function emptyOf(call: Call, resource: Resource): JsonObject {
   return rest;
 }
 
-/** The field manager of a request: as given, else what comes before the slash in User-Agent. */
+/** The field manager of a request: the parameter fieldManager, or else the part of User-Agent before the slash. */
 function managerName(call: Call): string {
   const given = call.query.get('fieldManager') ?? '';
   const agent = (headerValue(call.rawHeaders, 'user-agent') ?? '').split('/', 1)[0]?.slice(0, 128) ?? '';
@@ -42,9 +42,9 @@ function isReset(sent: readonly JsonObject[]): boolean {
 }
 
 /**
- * The list after an update by this request; undefined for none.
- * @param current the object before, undefined on create; in the version of `resource`, like `next`
- * @param sent the list in the request's body
+ * Returns managedFields after an update by this request; undefined when the object shall have none.
+ * @param current the object before the update; undefined when it is created; in the same API version as `next`
+ * @param sent managedFields in the request's body
  */
 export function trackUpdate(
   call: Call,
@@ -66,9 +66,9 @@ export function trackUpdate(
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * The object after a server-side apply, with its managedFields.
- * @param live undefined when the apply creates the object
- * @throws StatusError 400 for a configuration that cannot be applied, 409 for conflicts
+ * Returns the object after a server-side apply, with its managedFields.
+ * @param live the present object; undefined when the apply creates it
+ * @throws StatusError 400 when the configuration cannot be applied, 409 for conflicts
  */
 export function applyOnto(
   call: Call,

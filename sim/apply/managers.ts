@@ -1,9 +1,9 @@
-// `metadata.managedFields` as a table of who owns what, and back. An entry is identified by manager, operation,
-// version and subresource together, never by its time.
+// Converts `metadata.managedFields` into a map of managers and back. An entry is identified by manager, operation,
+// apiVersion and subresource, not by its time.
 import type { JsonObject } from '../types.ts';
 import { decodeFields, encodeFields, isEmpty, union, type FieldSet } from './field-set.ts';
 
-/** One owner of fields. */
+/** One entry of managedFields: a manager and the fields it owns. */
 export interface Manager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -13,12 +13,12 @@ export interface Manager {
   readonly fields: FieldSet;
 }
 
-/** The identity of an entry. */
+/** The key that identifies an entry. */
 export function managerKey(entry: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>): string {
   return JSON.stringify([entry.manager, entry.operation, entry.apiVersion, entry.subresource]);
 }
 
-/** The owners in a managedFields list, by key; undefined when the list cannot be read. */
+/** Parses managedFields into a map by key; undefined when the list is invalid. */
 export function decodeManagers(list: readonly JsonObject[] | undefined): Map<string, Manager> | undefined {
   const result = new Map<string, Manager>();
   for (const entry of list ?? []) {
@@ -38,7 +38,10 @@ export function decodeManagers(list: readonly JsonObject[] | undefined): Map<str
   return result;
 }
 
-/** The list of owners; Apply entries first, then by time and name, as kube-apiserver sorts. */
+/**
+ * Returns managedFields: Apply entries first, then sorted by time and name, as in kube-apiserver. Undefined when no
+ * manager owns a field.
+ */
 export function encodeManagers(managers: Iterable<Manager>): JsonObject[] | undefined {
   const list = [...managers].filter((entry) => !isEmpty(entry.fields)).sort(order);
   if (list.length === 0) return undefined;
@@ -62,7 +65,10 @@ function order(a: Manager, b: Manager): number {
 
 const updateLimit = 10;
 
-/** Joins the oldest Update entries of one version into `ancient-changes` when there are more than ten. */
+/**
+ * When there are more than ten Update entries, merges the oldest ones of each apiVersion into the entry
+ * `ancient-changes`.
+ */
 export function capManagers(managers: Map<string, Manager>): void {
   const updates = [...managers.values()].filter((entry) => entry.operation === 'Update').sort(order);
   let surplus = updates.length - updateLimit;

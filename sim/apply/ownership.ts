@@ -1,5 +1,6 @@
-// Who owns which field after a write: updates own what they change, applies own what they name
-// (structured-merge-diff merge/update.go). An apply conflicts only where the value would change.
+// Computes which manager owns which field after a write: an update owns the fields it changes, an apply owns the fields
+// it contains (structured-merge-diff merge/update.go). An apply conflicts with another manager only if it would change
+// a value.
 import type { Schema } from '../schema/spec.ts';
 import { StatusError } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -17,7 +18,7 @@ import {
 import { capManagers, managerKey, type Manager } from './managers.ts';
 import { compare, fieldsOf, merge, remove, withParents, type Comparison, type Schemas } from './typed.ts';
 
-/** Fields no manager ever owns. */
+/** Fields that no manager can own. */
 const stripped: FieldSet = decodeFields({
   'f:apiVersion': {},
   'f:kind': {},
@@ -34,22 +35,25 @@ const stripped: FieldSet = decodeFields({
   },
 });
 
-/** The write whose ownership is to be recorded. */
+/** What must be known of a write request to compute who owns which field. */
 export interface Write {
   readonly schemas: Schemas;
   readonly schema: Schema | undefined;
-  /** What an object of the kind has when nothing was set. */
+  /** The fields that an empty object of this kind has. */
   readonly empty: JsonObject;
   readonly manager: string;
   readonly apiVersion: string;
   readonly subresource: string;
-  /** Timestamp of the entry. */
+  /** The time for the manager's entry, as RFC 3339 text. */
   readonly time: string;
-  /** Whether writes of this kind reset the status (main resource) or everything but it (status subresource). */
+  /**
+   * The fields that this write cannot change: the status for the main resource, all other fields for the status
+   * subresource.
+   */
   readonly resets: 'status' | 'all-but-status' | 'nothing';
 }
 
-/** Leaves out what the write cannot set. */
+/** Removes the fields that the write cannot change. */
 function filtered(set: FieldSet, resets: Write['resets']): FieldSet {
   if (resets === 'nothing') return set;
   const isStatus = (step: string): boolean => step === 'f:status';
@@ -70,7 +74,9 @@ function entryOf(write: Write, operation: 'Apply' | 'Update', fields: FieldSet):
   return { manager, operation, apiVersion, subresource, time, fields };
 }
 
-/** The owners after an update from `before` (undefined: a create) to `after`. Changes and returns `managers`. */
+/**
+ * Records an update from `before` (undefined when the object is created) to `after`. Changes `managers` and returns it.
+ */
 export function recordUpdate(
   write: Write,
   managers: Map<string, Manager>,
@@ -94,16 +100,13 @@ export function recordUpdate(
   return managers;
 }
 
-/** What an apply leads to. */
+/** The object after a server-side apply, and the managers with the fields they own. */
 export interface Applied {
   readonly object: KubeObject;
   readonly managers: Map<string, Manager>;
 }
 
-/**
- * Lays an applied configuration over the live object.
- * @throws StatusError 409 naming the conflicts, unless `force`
- */
+/** Applies a configuration to the present object. @throws StatusError 409 with the conflicts, unless `force` is true */
 export function applyConfig(
   write: Write,
   managers: Map<string, Manager>,
@@ -138,7 +141,7 @@ export function applyConfig(
   return { object, managers };
 }
 
-/** Removes what the manager applied before and no longer says, unless another manager owns it. */
+/** Removes the fields that the manager applied last time and does not contain now, unless another manager owns them. */
 function prune(
   write: Write,
   merged: KubeObject,

@@ -1,4 +1,5 @@
-// JSON patch (RFC 6902) with pointers of RFC 6901. `~1` is decoded before `~0`, and `-` is an index for add only.
+// JSON patch (RFC 6902), with pointers of RFC 6901. In a pointer `~1` must be decoded before `~0`. The index `-` is
+// only valid for `add`.
 import { StatusError, badRequest } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
 import { copy, type JsonObject } from '../types.ts';
@@ -6,9 +7,9 @@ import { copy, type JsonObject } from '../types.ts';
 const operationsLimit = 10_000;
 
 /**
- * The document after all operations; the argument is not changed.
- * @throws StatusError 400 for a malformed patch, 422 when an operation or test fails, 413 for more than 10,000
- *   operations
+ * Returns the document after all operations; the argument is not changed.
+ * @throws StatusError 400 for an invalid patch, 422 when an operation or test fails, 413 for more than 10,000
+ * operations
  */
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations))
@@ -26,7 +27,10 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
   return root;
 }
 
-/** kube-apiserver says no more than this to the client; `why` is for debugging the simulator. */
+/**
+ * The error for an operation that fails. As in kube-apiserver, the client does not see `why`; it helps to debug the
+ * simulator.
+ */
 function failed(why: string): StatusError {
   const failure = new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   failure.cause = why;

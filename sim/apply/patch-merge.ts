@@ -1,6 +1,6 @@
-// JSON merge patch (RFC 7386). Null removes a member, and arrays are replaced whole.
+// JSON merge patch (RFC 7386). A null removes a field, and an array replaces the whole array.
 
-/** The target after the patch; neither argument is changed. */
+/** Returns the target after the patch. Neither argument is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
   const isObject = target !== null && typeof target === 'object' && !Array.isArray(target);
@@ -12,7 +12,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** Assigns also a key named `__proto__`. */
+/** Sets a property, even one named `__proto__`, which an assignment would not create. */
 function define(object: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,6 +1,6 @@
-// Strategic merge patch (apimachinery/pkg/util/strategicpatch), steered by the merge keys of the schemas. A list
-// without a merge strategy is replaced whole. The order of a merged list follows `$setElementOrder`; items that only
-// the server has keep their position.
+// Strategic merge patch (apimachinery/pkg/util/strategicpatch), with the merge keys of the schemas. A list without a
+// merge strategy is replaced. The order of a merged list follows `$setElementOrder`; items that only the server has
+// keep their position.
 import { resolve, type Schema } from '../schema/spec.ts';
 import { badRequest, unexplained } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
@@ -14,8 +14,8 @@ const deletePrefix = '$deleteFromPrimitiveList/';
 const orderPrefix = '$setElementOrder/';
 
 /**
- * The object after the patch; neither argument is changed.
- * @throws StatusError 400 or, as kube-apiserver does, 500 for a malformed patch
+ * Returns the object after the patch. Neither argument is changed.
+ * @throws StatusError 400 for an invalid patch, or 500 where kube-apiserver answers 500
  */
 export function applyStrategicPatch(
   schemas: Schemas,
@@ -34,7 +34,7 @@ function isDirective(key: string): boolean {
   return key === directive || key === retainKeys || key.startsWith(deletePrefix) || key.startsWith(orderPrefix);
 }
 
-/** Undefined when the patch deletes the map. */
+/** Merges a patch into a map. Returns undefined when the patch deletes the map. */
 function mergeMap(
   schemas: Schemas,
   schema: Schema | undefined,
@@ -61,7 +61,7 @@ function mergeMap(
   return result;
 }
 
-/** `$deleteFromPrimitiveList/<field>`: these values leave the list. */
+/** Removes the values from a list that `$deleteFromPrimitiveList/<field>` names. */
 function removePrimitives(result: JsonObject, patch: JsonObject): void {
   for (const [key, value] of Object.entries(patch)) {
     if (!key.startsWith(deletePrefix)) continue;
@@ -96,7 +96,7 @@ function mergeField(
   );
 }
 
-/** `$setElementOrder/<field>` of lists that the patch does not merge. */
+/** Applies `$setElementOrder/<field>` to lists that the patch itself does not contain. */
 function orderLists(result: JsonObject, current: JsonObject, patch: JsonObject, schema: Schema | undefined): void {
   for (const [key, order] of Object.entries(patch)) {
     if (!key.startsWith(orderPrefix) || !Array.isArray(order)) continue;
@@ -150,7 +150,10 @@ function mergeList(
   return Array.isArray(order) ? inOrder(result, current, order, mergeKey) : result;
 }
 
-/** The items in the order asked for; items the order does not name keep their place among those they stood with. */
+/**
+ * Sorts the items as `order` says. Items that `order` does not name keep their position relative to their former
+ * neighbours.
+ */
 export function inOrder(
   items: readonly unknown[],
   before: readonly unknown[],
@@ -173,7 +176,7 @@ export function inOrder(
   return [...result, ...others, ...named];
 }
 
-/** A patch value as a new value: nulls and directives dropped. */
+/** A value of the patch that is stored as new: without nulls and directives such as `$patch`. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isMap(value)) return value;
@@ -183,7 +186,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item)]));
 }
 
-/** A map as Go prints it: `map[a:1 b:x]`. */
+/** A value as Go prints it, such as `map[a:1 b:x]`. */
 function goMap(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goMap).join(' ')}]`;
   if (!isMap(value)) return String(value);

@@ -1,5 +1,5 @@
-// PATCH in its five forms; each turns the current object and the patch into the next object. The body is read first
-// and the rest happens in one turn, so no other write can come between.
+// Answers PATCH: JSON patch, merge patch, strategic merge patch and server-side apply. The body is read first.
+// Everything after that happens without waiting, so that no other write can change the object in between.
 import { asKind, contentTypeOf, parseObject, readBody } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';
 import { toVersion } from '../wire/conversion.ts';
@@ -30,10 +30,7 @@ export async function patchOne(call: Call, resource: Resource): Promise<void> {
   await sendShaped(call, resource, 200, replaceExisting(call, resource, current, patched, { operation: 'Update' }));
 }
 
-/**
- * The text of a patch.
- * @throws StatusError 415 for a content type that is no patch
- */
+/** Reads the text of a patch. @throws StatusError 415 when the content type is not the type of a patch */
 export async function readPatch(call: Call, hasStrategic: boolean): Promise<string> {
   const accepted = [jsonType, mergeType, applyType, ...(hasStrategic ? [strategicType] : [])];
   const type = contentTypeOf(call);
@@ -42,7 +39,7 @@ export async function readPatch(call: Call, hasStrategic: boolean): Promise<stri
   return (await readBody(call)).toString('utf8');
 }
 
-/** The object after a patch that is no server-side apply. */
+/** Returns the object after a patch. Does not handle server-side apply. */
 export function applyPatch(call: Call, current: KubeObject, text: string, resource: Resource | undefined): JsonObject {
   switch (contentTypeOf(call)) {
     case jsonType:
@@ -67,13 +64,13 @@ function parseOperations(text: string): unknown {
   }
 }
 
-/** `group/version, Kind=kind`, as Go prints it. */
+/** Apiversion and kind as Go prints them: `group/version, Kind=kind`. */
 function gvkText({ apiVersion, kind }: JsonObject): string {
   const text = String(apiVersion ?? '');
   return `${text.includes('/') ? text : `/${text}`}, Kind=${String(kind ?? '')}`;
 }
 
-/** Answers a server-side apply; creates the object when it is missing. */
+/** Answers a server-side apply; creates the object when it does not exist. */
 async function serverSideApply(
   call: Call,
   resource: Resource,

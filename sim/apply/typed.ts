@@ -1,17 +1,21 @@
-// Objects seen through their schema: which fields exist, what differs, merging and removing (structured-merge-diff
-// typed). A list without a list type is atomic: it changes its owner as a whole.
+// Treats objects according to their schemas: lists their fields, compares, merges, and removes fields
+// (structured-merge-diff typed). A list without x-kubernetes-list-type is atomic: it has one owner and is replaced as a
+// whole.
 import { inOrder } from './patch-strategic.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
 import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 import { childOf, emptySet, keyStep, type FieldSet } from './field-set.ts';
 
-/** Schemas by name. */
+/** The OpenAPI schemas of all kinds, by name. */
 export type Schemas = Readonly<Record<string, Schema>>;
 
 type Shape = 'scalar' | 'map' | 'keyed' | 'set';
 
-/** What a value is to server-side apply, by its schema; without one maps are granular and lists atomic. */
+/**
+ * How server-side apply treats a value, according to its schema. Without a schema, maps are merged and lists are
+ * atomic.
+ */
 function shapeOf(schemas: Schemas, schema: Schema | undefined, value: unknown): Shape {
   const plain = resolve(schemas, schema);
   const is = (name: 'x-kubernetes-list-type' | 'x-kubernetes-map-type'): string | undefined =>
@@ -44,7 +48,7 @@ interface Child {
   readonly schema: Schema | undefined;
 }
 
-/** The parts of a granular value, each with its path step. */
+/** The parts of a value that is merged, each with its path step. */
 function childrenOf(schemas: Schemas, schema: Schema | undefined, value: unknown, shape: Shape): readonly Child[] {
   if (shape === 'map')
     return Object.entries(value as JsonObject).map(([key, item]) => ({
@@ -75,7 +79,7 @@ function isBare(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** Every field of a value, as a manager that applied it would own them. */
+/** All fields of a value, which a manager would own after applying the value. */
 export function fieldsOf(schemas: Schemas, schema: Schema | undefined, value: unknown): FieldSet {
   const set = emptySet();
   const shape = shapeOf(schemas, schema, value);
@@ -91,21 +95,21 @@ export function fieldsOf(schemas: Schemas, schema: Schema | undefined, value: un
   return set;
 }
 
-/** What differs between two values. */
+/** The fields in which two values differ, by the kind of difference. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
   readonly removed: FieldSet;
 }
 
-/** Compares two values of one schema. */
+/** Compares two values of the same schema. */
 export function compare(schemas: Schemas, schema: Schema | undefined, before: unknown, after: unknown): Comparison {
   const result: Comparison = { added: emptySet(), modified: emptySet(), removed: emptySet() };
   walk(schemas, schema, before, after, result);
   return result;
 }
 
-/** A null is a list or map without parts, where the other side has some. */
+/** Null counts as an empty list or map when the other value has elements. */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }
@@ -135,7 +139,7 @@ function walk(schemas: Schemas, schema: Schema | undefined, before: unknown, aft
   }
 }
 
-/** `live` with `config` laid over it. */
+/** Merges `config` into `live`, as server-side apply does. */
 export function merge(schemas: Schemas, schema: Schema | undefined, live: unknown, config: unknown): unknown {
   const shape = shapeOf(schemas, schema, config);
   if (shape === 'scalar' || live === undefined || live === null || shapeOf(schemas, schema, live) !== shape)
@@ -160,7 +164,7 @@ export function merge(schemas: Schemas, schema: Schema | undefined, live: unknow
   });
 }
 
-/** The value without the members of a set. */
+/** The value without the fields in the set. */
 export function remove(schemas: Schemas, schema: Schema | undefined, value: unknown, set: FieldSet): unknown {
   const shape = shapeOf(schemas, schema, value);
   if (shape === 'scalar' || set.children.size === 0) return value;
@@ -175,7 +179,7 @@ export function remove(schemas: Schemas, schema: Schema | undefined, value: unkn
     : rest.map(([, item]) => item);
 }
 
-/** The set with every struct field above a member made a member too (EnsureNamedFieldsAreMembers). */
+/** Adds to the set every field of a schema that contains a member of the set (EnsureNamedFieldsAreMembers). */
 export function withParents(schemas: Schemas, schema: Schema | undefined, set: FieldSet): FieldSet {
   const children = new Map<string, FieldSet>();
   for (const [step, child] of set.children) {

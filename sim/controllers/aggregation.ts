@@ -1,5 +1,5 @@
-// Aggregated ClusterRoles: the rules of every ClusterRole whose labels an aggregationRule selects. One pass is not
-// enough, since edit is a part of admin.
+// Maintains aggregated ClusterRoles: their rules are those of all ClusterRoles that their aggregationRule selects.
+// Several passes are needed, because an aggregated role can be part of another one (edit is part of admin).
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { canonical } from '../store/store.ts';
@@ -7,7 +7,7 @@ import type { JsonObject } from '../types.ts';
 
 const key = 'rbac.authorization.k8s.io/clusterroles';
 
-/** Recomputes the rules of all aggregated roles until nothing changes. */
+/** Computes the rules of all aggregated roles, until nothing changes. */
 export function syncAggregatedRoles(cluster: Cluster): void {
   const { store } = cluster;
   for (let pass = 0; pass < 5; pass++) {
@@ -34,7 +34,7 @@ export function syncAggregatedRoles(cluster: Cluster): void {
   }
 }
 
-/** Keeps aggregated roles up to date from now on. */
+/** Computes the rules of aggregated roles again after each change of a ClusterRole. */
 export function watchAggregatedRoles(cluster: Cluster): void {
   let isScheduled = false;
   cluster.store.subscribe(key, () => {

@@ -1,15 +1,15 @@
-// What happens to a pod when one of its containers ends: restarted, or the pod ends with its last container. An
-// ephemeral container is never restarted and never ends its pod.
+// Updates a pod when one of its containers ends: the container is restarted, or the pod ends together with its last
+// container. An ephemeral container is never restarted, and the pod continues after it.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { edit } from './objects.ts';
 
-/** `terminated` of a container state. */
+/** The `terminated` field of a container's state. */
 export function terminated(startedAt: string, finishedAt: string, exitCode: number): JsonObject {
   return { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt };
 }
 
-/** Records that a container ended with a code. */
+/** Updates the pod after a container ended with an exit code. */
 export function containerExited(cluster: Cluster, pod: KubeObject, name: string, exitCode: number): void {
   const now = timestamp(cluster.now());
   edit(cluster, '/pods', pod, (next) => {
@@ -40,7 +40,7 @@ function end(entry: JsonObject, now: string, exitCode: number): void {
   Object.assign(entry, { ready: false, started: false, state: { terminated: terminated(startedAt, now, exitCode) } });
 }
 
-/** Ends a pod whose containers have all ended. Changes `status`. */
+/** Sets the status of a pod whose containers have all ended. Changes `status`. */
 export function endPod(status: JsonObject, statuses: readonly JsonObject[], now: string): void {
   const hasFailed = statuses.some((entry) => entry['state']?.terminated?.exitCode !== 0);
   status['phase'] = hasFailed ? 'Failed' : 'Succeeded';

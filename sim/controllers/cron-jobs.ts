@@ -1,5 +1,4 @@
-// CronJobs: a Job at each time the schedule names, old ones removed. Day of month and day of week are alternatives
-// when both are restricted.
+// Runs CronJobs: creates a Job whenever the schedule is due, and removes old Jobs.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { createOwned, edit, ownedBy, ownedObjects, recordEvent, removeOwned } from './objects.ts';
@@ -7,7 +6,7 @@ import { isDue } from './cron-schedule.ts';
 
 const key = 'batch/cronjobs';
 const periodMs = 5_000;
-/** Starts looking at all CronJobs every few seconds. */
+/** Checks all CronJobs every few seconds. */
 export function startCronJobs(cluster: Cluster): void {
   let lastMinute = Math.floor(cluster.now().getTime() / 60_000);
   cluster.timers.every(periodMs, () => {

@@ -1,4 +1,4 @@
-// Reads the schedule of a CronJob and says whether it names a minute.
+// Parses the schedule of a CronJob, and tells whether it is due at a given minute.
 
 export const ranges: readonly (readonly [number, number])[] = [
   [0, 59],
@@ -18,7 +18,7 @@ export const macros: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-/** The values of each of the five fields, or undefined when the schedule cannot be read. */
+/** The permitted values of each of the five fields; undefined when the schedule is invalid. */
 export function parseSchedule(schedule: string): readonly ReadonlySet<number>[] | undefined {
   const fields = (macros[schedule.trim()] ?? schedule).trim().split(/\s+/);
   if (fields.length !== 5) return undefined;
@@ -48,7 +48,10 @@ export function parseField(field: string, [low, high]: readonly [number, number]
   return values;
 }
 
-/** Whether the schedule names this minute (UTC). */
+/**
+ * Whether the schedule is due at this minute (UTC). If both day of month and day of week are restricted, either may
+ * match.
+ */
 export function isDue(schedule: string, minute: Date): boolean {
   const [minutes, hours, days, monthSet, weekdays] = parseSchedule(schedule) ?? [];
   if (

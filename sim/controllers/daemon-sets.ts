@@ -1,4 +1,5 @@
-// DaemonSets: one pod on each node that fits. Cordoned nodes keep and get their pods, unlike other workloads.
+// Maintains the pods of DaemonSets: one on each node that the node selector matches. Unlike other pods, they are also
+// placed on cordoned nodes.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
@@ -8,7 +9,7 @@ import { currentRevision } from './revisions.ts';
 
 const revisionLabel = 'controller-revision-hash';
 
-/** Brings a DaemonSet one step nearer to one current pod a node. */
+/** Creates or deletes pods of a DaemonSet, so that each matching node gets one pod of the current template. */
 export function reconcileDaemonSet(cluster: Cluster, set: KubeObject): void {
   if (set.metadata.deletionTimestamp !== undefined) return;
   const { hash } = currentRevision(cluster, set);

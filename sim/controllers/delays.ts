@@ -1,11 +1,11 @@
-// How long the simulated controllers take.
+// The delays with which the simulated controllers work, so that tests can shorten them.
 
-/** How long things take in the simulated cluster. */
+/** How long things take in the simulated cluster, in milliseconds. */
 export interface ControllerDelays {
-  /** From scheduled to running. */
+  /** The time from the scheduling of a pod until it runs. */
   readonly podStartMs: number;
-  /** From deleted to gone; never longer than the pod's grace period. */
+  /** The time from the deletion of a pod until it is gone; never longer than the pod's grace period. */
   readonly podStopMs: number;
-  /** How long a Job's pod runs. */
+  /** How long the pod of a Job runs. */
   readonly jobRunMs: number;
 }

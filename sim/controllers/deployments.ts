@@ -1,5 +1,5 @@
-// Deployments: one ReplicaSet for each revision, moved from old to new within maxSurge and maxUnavailable. Rolling
-// back finds the ReplicaSet whose template is the wanted one and makes no other.
+// Maintains Deployments: one ReplicaSet for each revision, scaled up and down within maxSurge and maxUnavailable. A
+// rollback uses the existing ReplicaSet with the wanted template instead of a new one.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -20,7 +20,7 @@ const setKey = 'apps/replicasets';
 const hashLabel = 'pod-template-hash';
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 
-/** Moves a Deployment one step nearer to its template. */
+/** Makes the next change that brings a Deployment closer to its template. */
 export function reconcileDeployment(cluster: Cluster, deployment: KubeObject): void {
   if (deployment.metadata.deletionTimestamp !== undefined) return;
   const sets = ownedObjects(cluster, setKey, deployment);
@@ -92,7 +92,7 @@ function copiedAnnotations(deployment: KubeObject): Record<string, string> {
 
 const revisionOf = (set: KubeObject): number => Number(set.metadata.annotations?.[revisionAnnotation] ?? 0);
 
-/** Gives the new set the highest revision; returns it. */
+/** Gives the new ReplicaSet the highest revision number and returns that number. */
 function setRevision(cluster: Cluster, newSet: KubeObject, oldSets: readonly KubeObject[]): string {
   const highest = Math.max(0, ...oldSets.map(revisionOf));
   if (revisionOf(newSet) > highest) return String(revisionOf(newSet));
@@ -140,7 +140,7 @@ function limits(deployment: KubeObject): { readonly surge: number; readonly unav
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** An int or a percentage of `total`, rounded. */
+/** Reads maxSurge, maxUnavailable and the like: a number, or a percentage of `total` that is rounded with `round`. */
 export function share(value: unknown, total: number, round: (n: number) => number): number {
   if (typeof value === 'number') return value;
   const text = String(value);
@@ -170,7 +170,7 @@ function roll(cluster: Cluster, deployment: KubeObject, newSet: KubeObject, oldS
   scaleDown(cluster, deployment, newSet, active, wanted - unavailable);
 }
 
-/** Takes from the old ReplicaSets, oldest first, what is above `least` available pods. */
+/** Scales down old ReplicaSets, oldest first, as long as at least `least` pods stay available. */
 function scaleDown(
   cluster: Cluster,
   deployment: KubeObject,

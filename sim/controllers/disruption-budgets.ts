@@ -1,11 +1,11 @@
-// PodDisruptionBudgets: how many pods may go now. A percentage of minAvailable is rounded up.
+// Computes how many pods each PodDisruptionBudget permits to evict at this moment. Percentages are rounded up.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
 import { share } from './deployments.ts';
 import { condition, isOver, isReady, setStatus } from './objects.ts';
 
-/** Writes the status of one budget. */
+/** Updates the status of one PodDisruptionBudget. */
 export function reconcileBudget(cluster: Cluster, budget: KubeObject): void {
   const pods = cluster.store
     .list('/pods', budget.metadata.namespace)

@@ -1,11 +1,11 @@
-// Endpoints and EndpointSlices of Services with a selector. A target port may be a name that each pod resolves for
-// itself.
+// Maintains Endpoints and EndpointSlices of Services that have a selector. A targetPort can be the name of a container
+// port.
 import type { Cluster } from '../cluster.ts';
 import { matchesLabels } from '../store/selectors.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { createOwned, edit, isOver, isReady, ownedBy } from './objects.ts';
 
-/** Writes the endpoints of one Service. */
+/** Updates the Endpoints and the EndpointSlice of one Service. */
 export function reconcileEndpoints(cluster: Cluster, service: KubeObject): void {
   const { namespace = '', deletionTimestamp } = service.metadata;
   const selector: Record<string, string> | undefined = service['spec']?.selector;

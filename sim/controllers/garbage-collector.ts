@@ -1,15 +1,15 @@
-// The garbage collector: dependents follow their owners, by the propagation the deletion asked for. An object with
-// another living owner stays and only loses the reference.
+// Deletes or orphans the dependents of a deleted object, as the propagation policy of the deletion says. A dependent
+// with another existing owner stays, and only the reference to the deleted owner is removed.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from '../store/resources.ts';
 import type { StoreEvent } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
 
-/** Where a dependent is stored: storage key, namespace, name. */
+/** Where an object is stored: storage key, namespace and name. */
 type Position = readonly [string, string, string];
 
-/** Starts collecting. */
+/** Starts the garbage collector for all objects of a cluster. */
 export function startGarbageCollector(cluster: Cluster): void {
   const collector = new GarbageCollector(cluster);
   const { store, registry } = cluster;
@@ -21,14 +21,14 @@ export function startGarbageCollector(cluster: Cluster): void {
 class GarbageCollector {
   readonly #cluster: Cluster;
   readonly #dependents = new Map<string, Map<string, Position>>();
-  /** What is to be done next, each once however often it was asked for. */
+  /** The tasks of the next run, by id, so that each task is run only once. */
   readonly #waiting = new Map<string, () => void>();
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
   }
 
-  /** Remembers whose dependent an object is, or forgets it. */
+  /** Adds an object to the dependents of its owners; removes it when `isGone` is true. */
   index(key: string, object: KubeObject, isGone: boolean): void {
     const { namespace = '', name } = object.metadata;
     for (const owner of object.metadata.ownerReferences ?? []) {
@@ -94,7 +94,7 @@ class GarbageCollector {
     finishDeletion(this.#cluster, resource, store.replace(key, { ...current, metadata }));
   }
 
-  /** The owner is gone: so are its dependents, unless they have another one. */
+  /** The owner was removed: deletes its dependents, or only the reference if a dependent has another owner. */
   #collect(uid: string): void {
     for (const [key, object] of this.#dependentsOf(uid)) {
       const isShared = (object.metadata.ownerReferences ?? []).some((owner) => owner.uid !== uid);
@@ -105,7 +105,9 @@ class GarbageCollector {
     }
   }
 
-  /** The owner is being deleted and waits for what its finalizer asks. */
+  /**
+   * The owner is being deleted: does what its finalizer (`orphan` or `foregroundDeletion`) demands of its dependents.
+   */
   #process(key: string, object: KubeObject): void {
     const { uid, finalizers = [] } = object.metadata;
     if (finalizers.includes('orphan')) {
@@ -122,7 +124,7 @@ class GarbageCollector {
     }
   }
 
-  /** A dependent went away: its owner may be waiting for that. */
+  /** A dependent was removed: if its owner is being deleted, checks whether it was waiting for that. */
   #recheck(ownerUid: string, dependent: KubeObject): void {
     const { store, registry } = this.#cluster;
     for (const reference of dependent.metadata.ownerReferences ?? []) {

@@ -1,5 +1,5 @@
-// Jobs: pods until enough of them succeeded, or too many failed. The pods of a finished Job are kept, so that their
-// logs can be read.
+// Maintains Jobs: creates pods until enough of them have succeeded, or too many have failed. The pods of a finished Job
+// are kept, so that their logs can be read.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
@@ -7,7 +7,7 @@ import { createPod } from './replica-sets.ts';
 
 const key = 'batch/jobs';
 
-/** Brings a Job one step nearer to its end. */
+/** Makes the next change that brings a Job closer to its end. */
 export function reconcileJob(cluster: Cluster, job: KubeObject): void {
   if (job.metadata.deletionTimestamp !== undefined || hasEnded(job)) return;
   const progress = progressOf(cluster, job);
@@ -21,7 +21,7 @@ interface Progress {
   readonly succeeded: number;
   readonly failed: number;
   readonly active: readonly KubeObject[];
-  /** Pods that have to succeed. */
+  /** How many pods must succeed. */
   readonly needed: number;
   readonly isSuspended: boolean;
   readonly hasFailed: boolean;

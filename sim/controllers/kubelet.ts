@@ -1,5 +1,5 @@
-// Scheduler and kubelet in one: pods get a node, start, run, end and go away, each after a short while. A pod whose
-// status was written by others (seeded, or by a test) is not touched.
+// Simulates scheduler and kubelet: pods get a node, start, run, end and are removed, each after a short delay. A pod
+// that already has container statuses, from the seed or from a test, is not started by it.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion } from '../api/delete.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
@@ -10,10 +10,10 @@ import { edit, hashText, isOver, recordEvent } from './objects.ts';
 
 const key = '/pods';
 
-/** Starts caring for pods. */
+/** Starts to handle all pods, present and future. */
 export function startKubelet(cluster: Cluster, delays: ControllerDelays): void {
   const { store, timers } = cluster;
-  /** Steps under way, by pod uid and step, so that each happens once. */
+  /** The delayed actions that are scheduled, by pod uid and action, so that each is scheduled only once. */
   const pending = new Set<string>();
   const schedule = (): string | undefined => {
     const usable = store.list('/nodes').filter((node) => node['spec']?.unschedulable !== true);
@@ -96,7 +96,7 @@ function bindToNode(cluster: Cluster, pod: KubeObject, node: string | undefined)
   );
 }
 
-/** A stable address in 10.244.0.0/16 for a pod. */
+/** An IP address in 10.244.0.0/16 that is computed from the pod's uid. */
 function addressOf(pod: KubeObject): string {
   let hash = 0;
   for (const character of pod.metadata.uid) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
@@ -172,7 +172,7 @@ function initStatus(container: JsonObject, uid: string, now: string): JsonObject
   return { ...running, started: false, state: { terminated: terminated(now, now, 0) } };
 }
 
-/** The exit code a Job's container ends with: what its command says (`exit 3`, `false`), else 0. */
+/** The exit code for the container of a Job: the one that its command states (`exit 3`, `false`), otherwise 0. */
 function exitCodeOf(container: JsonObject): number {
   const command = [...(container['command'] ?? []), ...(container['args'] ?? [])].join(' ').trim();
   const explicit = /(?:^|[\s;&|])exit (\d+)\s*$/.exec(command)?.[1];
@@ -207,7 +207,7 @@ function startEphemeral(cluster: Cluster, pod: KubeObject): void {
   });
 }
 
-/** An image changed in place restarts its container. */
+/** Restarts containers whose image was changed in the pod's spec. */
 function followImages(cluster: Cluster, pod: KubeObject): void {
   const images = new Map(((pod['spec']?.containers ?? []) as JsonObject[]).map((c) => [c['name'], c['image']]));
   const isStale = (entry: JsonObject): boolean =>

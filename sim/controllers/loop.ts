@@ -1,6 +1,6 @@
-// The controllers of a simulated cluster: Deployments become running Pods, owners clean up and namespaces end. Easy
-// to get wrong: a reconciler reads the newest state and writes only what differs, or two of them change the same
-// object for ever.
+// Runs the controllers of a simulated cluster: they turn Deployments into running Pods, remove what deleted owners
+// leave behind, and empty deleted namespaces. Easy to get wrong: a reconciler must read the newest object and only
+// write what differs. Otherwise two reconcilers may change the same object for ever.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';
@@ -19,7 +19,7 @@ import { reconcileClaim } from './volumes.ts';
 import { controllerOf } from './objects.ts';
 import type { ControllerDelays } from './delays.ts';
 
-/** Brings one object nearer to what it should be. */
+/** Makes the next change that brings an object closer to its spec. */
 export type Reconcile = (cluster: Cluster, object: KubeObject) => void;
 
 const reconcilers: Readonly<Record<string, Reconcile>> = {
@@ -42,7 +42,7 @@ const keyByKind: Readonly<Record<string, string>> = {
   Job: 'batch/jobs',
 };
 
-/** Starts all controllers; they end with the cluster's timers. */
+/** Starts all controllers. They stop when the cluster's timers are closed. */
 export function startControllers(cluster: Cluster, delays: ControllerDelays): void {
   const { store, timers } = cluster;
   const waiting = new Map<string, readonly [key: string, namespace: string, name: string]>();

@@ -1,10 +1,13 @@
-// Namespaces: what each gets when it is made, and how it ends. A namespace is gone only when nothing is left in it.
+// Creates the objects that every namespace has, and empties deleted namespaces. A namespace is removed only when
+// nothing is left in it.
 import type { Cluster } from '../cluster.ts';
 import { finishDeletion, startDeletion } from '../api/delete.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit } from './objects.ts';
 
-/** Furnishes a namespace, or empties one that is being deleted. */
+/**
+ * Creates the default objects of a namespace; when the namespace is being deleted, deletes everything in it instead.
+ */
 export function reconcileNamespace(cluster: Cluster, namespace: KubeObject): void {
   const { name, deletionTimestamp } = namespace.metadata;
   if (deletionTimestamp === undefined) {

@@ -1,5 +1,5 @@
-// What controllers do to objects: create what they own, set status, record events. A status is written onto the
-// newest object, never onto the one the reconciler began with.
+// Functions that controllers use to change objects: create dependents, set a status, record Events. Changes are made to
+// the newest version of an object, not to the version that the controller read at first.
 import { randomBytes } from 'node:crypto';
 import type { Cluster } from '../cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
@@ -9,13 +9,16 @@ import { canonical } from '../store/store.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { copy, timestamp, type JsonObject, type KubeObject, type OwnerReference } from '../types.ts';
 
-/** A controlling owner reference to `owner`. */
+/** An owner reference that names `owner` as the controller. */
 export function ownedBy(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner;
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Creates an object as a controller does: defaults filled, no checks; undefined when the name is taken. */
+/**
+ * Creates an object with its defaults filled in, but without validation. Returns undefined when an object of that name
+ * exists.
+ */
 export function createOwned(cluster: Cluster, object: JsonObject): KubeObject | undefined {
   const { group, version } = parseApiVersion(object['apiVersion']);
   const resource = cluster.registry.findKind(group, version, object['kind']);
@@ -28,14 +31,17 @@ export function createOwned(cluster: Cluster, object: JsonObject): KubeObject | 
   return cluster.store.insert(resource.key, filled);
 }
 
-/** Deletes an object by storage key. */
+/** Deletes an object, given its storage key. */
 export function removeOwned(cluster: Cluster, key: string, object: KubeObject, options: DeleteOptions = {}): void {
   const slash = key.indexOf('/');
   const resource = cluster.registry.findPlural(key.slice(0, slash), key.slice(slash + 1));
   if (resource !== undefined) startDeletion(cluster, resource, object, options);
 }
 
-/** Changes the newest version of an object; `change` gets a copy. */
+/**
+ * Changes the newest version of an object: `change` gets a copy that it edits. Returns undefined when the object is
+ * gone.
+ */
 export function edit(
   cluster: Cluster,
   key: string,
@@ -50,14 +56,14 @@ export function edit(
   return cluster.store.replace(key, next);
 }
 
-/** Sets the status of an object, when it differs. */
+/** Sets the status of an object, if it differs from the present one. */
 export function setStatus(cluster: Cluster, key: string, object: KubeObject, status: JsonObject): void {
   edit(cluster, key, object, (next) => {
     next['status'] = status;
   });
 }
 
-/** Objects of a namespace controlled by `owner`. */
+/** The objects in the owner's namespace that `owner` controls. */
 export function ownedObjects(cluster: Cluster, key: string, owner: KubeObject): readonly KubeObject[] {
   return cluster.store
     .list(key, owner.metadata.namespace)
@@ -66,7 +72,7 @@ export function ownedObjects(cluster: Cluster, key: string, owner: KubeObject): 
     );
 }
 
-/** Pods controlled by `owner`, after adopting orphans its selector matches. */
+/** The pods that `owner` controls. Pods without a controller that its selector matches are adopted first. */
 export function podsOf(cluster: Cluster, owner: KubeObject): readonly KubeObject[] {
   const selector: JsonObject | undefined = owner['spec']?.selector;
   for (const pod of cluster.store.list('/pods', owner.metadata.namespace)) {
@@ -84,25 +90,25 @@ export function podsOf(cluster: Cluster, owner: KubeObject): readonly KubeObject
   return ownedObjects(cluster, '/pods', owner);
 }
 
-/** Whether a pod counts as ready. */
+/** Whether the pod has the condition Ready and is not being deleted. */
 export function isReady(pod: KubeObject): boolean {
   return conditionIs(pod, 'Ready', 'True') && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** Whether a condition has a status. */
+/** Whether a condition has the given status. */
 function conditionIs(object: KubeObject, type: string, status: string): boolean {
   return ((object['status']?.conditions ?? []) as JsonObject[]).some(
     (c) => c['type'] === type && c['status'] === status,
   );
 }
 
-/** Whether a pod has ended. */
+/** Whether a pod has ended, successfully or not. */
 export function isOver(pod: KubeObject): boolean {
   const phase: unknown = pod['status']?.phase;
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** A condition; keeps the transition time of the old one when nothing changed but the message. */
+/** A condition for a status. lastTransitionTime stays the old one unless the condition's status changes. */
 export function condition(
   cluster: Cluster,
   old: readonly JsonObject[],
@@ -121,7 +127,7 @@ export function condition(
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** A short text made from a hash of a value: the same value gives the same text. It may be part of an object name. */
+/** A short text computed from a hash of the value, so equal values give equal texts. It can be used in object names. */
 export function hashText(value: unknown): string {
   let hash = 2166136261;
   for (const character of canonical(value)) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16777619) >>> 0;
@@ -131,12 +137,12 @@ export function hashText(value: unknown): string {
   return text;
 }
 
-/** A random name suffix. */
+/** A random suffix for object names. */
 export function randomSuffix(length = 5): string {
   return [...randomBytes(length)].map((byte) => alphabet[byte % alphabet.length]).join('');
 }
 
-/** Records an Event about an object; repeated ones are counted. */
+/** Records an Event about an object. If there already is an equal Event, its count is increased. */
 export function recordEvent(
   cluster: Cluster,
   about: KubeObject,
@@ -182,7 +188,7 @@ export function recordEvent(
   });
 }
 
-/** The owner that controls an object, if any. */
+/** The owner reference that names the object's controller; undefined when there is none. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return (object.metadata.ownerReferences ?? []).find((owner) => owner.controller === true);
 }

@@ -1,4 +1,5 @@
-// ReplicaSets: as many pods as asked for. Pods that are going away or have ended do not count.
+// Maintains ReplicaSets: creates or deletes pods until their number is as specified. Pods that have ended or are being
+// deleted do not count.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import {
@@ -13,10 +14,10 @@ import {
   setStatus,
 } from './objects.ts';
 
-/** The most pods made in one go, as kube-controller-manager's burst. */
+/** The most pods that are created at once, as in kube-controller-manager. */
 const burst = 500;
 
-/** Brings the pods of a ReplicaSet to the wanted number and writes its status. */
+/** Creates or deletes pods of a ReplicaSet, and updates its status. */
 export function reconcileReplicaSet(cluster: Cluster, set: KubeObject): void {
   const active = podsOf(cluster, set).filter((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod));
   const wanted: number = set['spec']?.replicas ?? 1;
@@ -64,7 +65,7 @@ function youngestFirst(a: KubeObject, b: KubeObject): number {
   return b.metadata.creationTimestamp < a.metadata.creationTimestamp ? -1 : 1;
 }
 
-/** Makes a pod of an owner's template. */
+/** Creates a pod from the owner's pod template. `more` can edit the pod before it is stored. */
 export function createPod(
   cluster: Cluster,
   owner: KubeObject,

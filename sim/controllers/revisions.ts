@@ -1,5 +1,5 @@
-// ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Going back to an old
-// template gives its old revision a new, higher number.
+// Maintains ControllerRevisions, with which StatefulSets and DaemonSets undo a rollout. When the owner returns to an
+// earlier template, its ControllerRevision gets a new, higher number.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
@@ -8,7 +8,8 @@ import { createOwned, edit, hashText, ownedBy, ownedObjects, removeOwned } from 
 const key = 'apps/controllerrevisions';
 
 /**
- * The revision of the owner's current template, made when missing; its name ends in the hash pods are labelled with.
+ * The ControllerRevision for the owner's present template; created when it is missing. Its name ends with the hash that
+ * pods get as a label.
  */
 export function currentRevision(cluster: Cluster, owner: KubeObject): { readonly name: string; readonly hash: string } {
   const data = { spec: { template: { ...owner['spec'].template, $patch: 'replace' } } };

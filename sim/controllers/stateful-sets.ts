@@ -1,5 +1,5 @@
-// StatefulSets: numbered pods with their claims, made in order and updated from the highest number down. With
-// OrderedReady the next pod waits until the one before is ready.
+// Maintains StatefulSets: numbered pods with volume claims, created in ascending order and updated in descending order.
+// With OrderedReady, a pod is created only when the pod before it is ready.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { createOwned, isReady, ownedObjects, recordEvent, removeOwned, setStatus } from './objects.ts';
@@ -9,7 +9,7 @@ import { currentRevision } from './revisions.ts';
 const key = 'apps/statefulsets';
 const revisionLabel = 'controller-revision-hash';
 
-/** Brings a StatefulSet one step nearer to its spec. */
+/** Makes the next change that brings a StatefulSet closer to its spec. */
 export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
   if (set.metadata.deletionTimestamp !== undefined) return;
   const update = currentRevision(cluster, set);
@@ -32,7 +32,7 @@ export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
   writeStatus(cluster, set, update.name);
 }
 
-/** Removes the pod with the highest number that is not of the newest revision. */
+/** Deletes the pod with the highest number that does not have the newest revision. */
 function replaceStale(cluster: Cluster, set: KubeObject, pods: ReadonlyMap<number, KubeObject>, newest: string): void {
   const first: number = set['spec'].ordinals?.start ?? 0;
   const isRolling = set['spec'].updateStrategy?.type !== 'OnDelete';

@@ -1,17 +1,17 @@
-// Timers of one simulator, all cleared when it closes. A closed set ignores new timers: one that a controller sets
-// after close would keep the process alive.
+// The timers of one simulated API server, which are all cancelled when it closes. After closing, new timers are
+// ignored; otherwise a timer set by a controller would keep the process running.
 
-/** Timers with one owner. */
+/** A set of timers that can be cancelled together. */
 export interface Timers {
-  /** Runs once after `delayMs`. Returns the way to cancel. */
+  /** Runs once after `delayMs`. Returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void;
-  /** Runs each `periodMs`. Returns the way to cancel. */
+  /** Runs every `periodMs`. Returns a function that cancels it. */
   every(periodMs: number, run: () => void): () => void;
-  /** Cancels all; later calls do nothing. */
+  /** Cancels all timers. Later calls of `after` and `every` do nothing. */
   close(): void;
 }
 
-/** Real timers. */
+/** Makes a set of timers that use the real clock. */
 export function createTimers(): Timers {
   const active = new Set<NodeJS.Timeout>();
   let isClosed = false;

@@ -1,9 +1,10 @@
-// PersistentVolumeClaims: each gets a volume of its size at once. A claim that names a volume keeps that one.
+// Binds PersistentVolumeClaims: each claim at once gets a new volume of the requested size. A claim that names a volume
+// gets a volume of that name.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit } from './objects.ts';
 
-/** Binds a pending claim. */
+/** Binds a pending claim to a volume. */
 export function reconcileClaim(cluster: Cluster, claim: KubeObject): void {
   if (claim['status']?.phase !== 'Pending' || claim.metadata.deletionTimestamp !== undefined) return;
   const { name, namespace, uid } = claim.metadata;

@@ -1,5 +1,5 @@
-// Defaults and value rules of custom resources, both from the schema in their definition. A default fills a field
-// that is missing, also inside objects that are there only because of another default.
+// Applies the schemas of CustomResourceDefinitions: fills in defaults, and validates values. A default can add an
+// object, whose missing fields then get their own defaults.
 import { resolve, type Schema } from '../schema/spec.ts';
 import type { FieldFault } from '../api/status-error.ts';
 import { copy, type JsonObject } from '../types.ts';
@@ -10,7 +10,7 @@ function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** Fills defaults in place. */
+/** Fills in the defaults of a schema. Changes `value`. */
 export function fillSchemaDefaults(schemas: Schemas, outer: Schema | undefined, value: unknown): void {
   const schema = resolve(schemas, outer);
   if (schema === undefined) return;
@@ -35,7 +35,7 @@ interface Bounds {
   readonly maxItems?: number;
 }
 
-/** Values outside enum, range, pattern or length. */
+/** The errors for values outside the enum, range, pattern or length in the schema. */
 export function valueFaults(schemas: Schemas, outer: Schema | undefined, value: unknown, path = ''): FieldFault[] {
   const schema = resolve(schemas, outer);
   if (schema === undefined || value === undefined || value === null) return [];
@@ -68,7 +68,7 @@ function boundFault(bounds: Bounds, value: unknown, field: string): FieldFault |
   return { reason: 'FieldValueInvalid', message: `Invalid value: ${text}: ${field} in body ${why}`, field };
 }
 
-/** The bound that a value breaks, in the words of the API server's message. */
+/** Which limit the value violates, in the words of kube-apiserver; undefined when it violates none. */
 function boundBroken(bounds: Bounds, value: unknown): string | undefined {
   if (typeof value === 'number') {
     const { minimum = -Infinity, maximum = Infinity } = bounds;
@@ -87,7 +87,7 @@ function boundBroken(bounds: Bounds, value: unknown): string | undefined {
   return value.length > maxItems ? `should have at most ${maxItems} items` : undefined;
 }
 
-/** Go's expressions are not all ours; one we cannot read is not checked. */
+/** Go's regular expressions are not all valid in JavaScript. A pattern that is invalid here counts as matched. */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);

@@ -1,6 +1,8 @@
-// What fills in the defaults of one kind.
+// The type of the functions that fill in default values when an object is written.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 
-/** Fills an object in place; `current` is undefined on create. */
+/**
+ * Fills in the defaults of an object's kind. Changes the object. `current` is the stored object; undefined on create.
+ */
 export type Defaulter = (object: KubeObject, cluster: Cluster, current: KubeObject | undefined) => void;

@@ -1,5 +1,5 @@
-// What the server fills in when an object is written: generation, defaults of the kind, first status. Clients may
-// send a status with a create; for kinds that have a status subresource it is dropped.
+// Fills in what the API server adds when an object is written: generation, defaults of its kind, and the initial
+// status. A status that a client sends with a create is dropped, if the kind has a status subresource.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { KubeObject } from '../types.ts';
@@ -7,7 +7,7 @@ import { fillSchemaDefaults } from './custom.ts';
 import { messageOf, skeleton } from '../schema/skeleton.ts';
 import { admitterOf, defaultersOf } from './kinds.ts';
 
-/** Kinds with a generation besides those that have a status subresource and a spec. */
+/** Kinds that have a status subresource and a spec, but no metadata.generation. */
 const withoutGeneration = new Set([
   '/services',
   '/nodes',
@@ -18,7 +18,7 @@ const withoutGeneration = new Set([
   '/replicationcontrollers',
 ]);
 
-/** A new object as it will be stored. Changes and returns `object`. */
+/** Fills in what a new object needs before it is stored. Changes and returns `object`. */
 export function createDefaults(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject {
   if (resource.hasStatus) {
     delete object['status'];
@@ -32,7 +32,7 @@ export function createDefaults(cluster: Cluster, resource: Resource, object: Kub
   return object;
 }
 
-/** A changed object as it will be stored. Changes and returns `next`. */
+/** Fills in the defaults of a changed object. Changes and returns `next`. */
 export function updateDefaults(
   cluster: Cluster,
   resource: Resource,
@@ -44,7 +44,7 @@ export function updateDefaults(
   return next;
 }
 
-/** What admission adds to a new object; no field manager owns it. */
+/** Adds what admission plugins add to a new object. No field manager owns these fields. Changes the object. */
 export function admit(cluster: Cluster, resource: Resource, object: KubeObject): void {
   admitterOf(resource)?.(object, cluster);
 }

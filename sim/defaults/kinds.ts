@@ -1,4 +1,4 @@
-// The defaults of each kind, by storage key. They run on every write, so they must only add what is missing.
+// The functions that fill in defaults, by storage key. They run on every write, so they must only add what is missing.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -79,7 +79,7 @@ const byKey: Readonly<Record<string, readonly Defaulter[]>> = {
   ...workloadDefaulters,
 };
 
-/** Fills a new object in place, after field owners were recorded. */
+/** Changes a new object after managedFields were computed, as an admission plugin does. */
 export type Admitter = (object: KubeObject, cluster: Cluster) => void;
 
 const admitters: Readonly<Record<string, Admitter>> = {
@@ -91,12 +91,12 @@ const admitters: Readonly<Record<string, Admitter>> = {
   },
 };
 
-/** What a new object is given that no field manager owns. */
+/** The admission function of a resource; undefined when it has none. */
 export function admitterOf(resource: Resource): Admitter | undefined {
   return admitters[resource.key];
 }
 
-/** The defaulters of a resource. */
+/** The functions that fill in defaults for a resource. */
 export function defaultersOf(resource: Resource): readonly Defaulter[] {
   return byKey[resource.key] ?? [];
 }

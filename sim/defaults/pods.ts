@@ -1,16 +1,16 @@
-// Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). An image without a tag, or with
-// :latest, is always pulled; any other only when absent.
+// Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). imagePullPolicy is Always for an image
+// with the tag :latest or no tag, and IfNotPresent for all others.
 import type { JsonObject } from '../types.ts';
 
 const defaultMode = 0o644;
 
-/** Sets a field that is missing. */
+/** Sets the fields that are missing in the object. */
 export function fill(object: JsonObject, fields: JsonObject): void {
   for (const [field, value] of Object.entries(fields))
     if (object[field] === undefined || object[field] === null) object[field] = value;
 }
 
-/** Fills a pod spec in place. */
+/** Fills in the defaults of a pod spec. Changes `spec`. */
 export function fillPodSpec(spec: JsonObject): void {
   fill(spec, {
     restartPolicy: 'Always',
@@ -53,7 +53,7 @@ function fillVolume(volume: JsonObject): void {
   if (Object.keys(volume).length === 1) volume['emptyDir'] = {};
 }
 
-/** What admission adds to pods but not to templates. */
+/** Adds what admission plugins add to pods, but not to pod templates. */
 export function admitPodSpec(spec: JsonObject): void {
   fill(spec, {
     serviceAccountName: spec['serviceAccount'] ?? 'default',
@@ -68,7 +68,7 @@ export function admitPodSpec(spec: JsonObject): void {
   }
 }
 
-/** Guaranteed, Burstable or BestEffort. */
+/** The QoS class of a pod: Guaranteed, Burstable or BestEffort. */
 export function qosClass(spec: JsonObject): string {
   const containers: readonly JsonObject[] = [...(spec['initContainers'] ?? []), ...(spec['containers'] ?? [])];
   const parts = containers.map((container) => container['resources'] ?? {});

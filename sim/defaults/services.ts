@@ -1,11 +1,11 @@
-// Defaults of Services, with addresses and node ports handed out. An update that leaves the address out keeps the
-// old one.
+// Defaults of Services, and allocation of cluster IPs and node ports. When an update does not contain them, the Service
+// keeps those it has.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import type { Defaulter } from './defaulter.ts';
 import { fill } from './pods.ts';
 
-/** The defaulter of Services; on update it also keeps what was handed out. */
+/** Fills in the defaults of a Service. On update, it keeps the Service's cluster IP and node ports. */
 export const fillService: Defaulter = (object, cluster, current) => {
   const spec: JsonObject = (object['spec'] ??= {});
   fill(spec, { type: 'ClusterIP', sessionAffinity: 'None' });
@@ -23,7 +23,7 @@ function isExternal(spec: JsonObject): boolean {
   return spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer';
 }
 
-/** Hands out addresses and node ports; what `before` had is kept. */
+/** Allocates cluster IP and node ports. Those in the old spec `before` are kept. */
 export function allocate(object: KubeObject, cluster: Cluster, before: JsonObject = {}): void {
   const spec: JsonObject = object['spec'];
   if (spec['type'] === 'ExternalName') return;

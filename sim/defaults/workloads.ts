@@ -1,5 +1,5 @@
-// Defaults of apps, batch and autoscaling kinds (kubernetes pkg/apis/{apps,batch}/v1/defaults.go). A Job gets its
-// selector and the labels of its pods from its own uid, so the uid must exist before it is stored.
+// Defaults of the kinds in apps, batch and autoscaling (kubernetes pkg/apis/{apps,batch}/v1/defaults.go). The selector
+// and the pod labels of a Job contain its own uid, so the uid is assigned before the Job is stored.
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -12,7 +12,7 @@ function fillTemplate(spec: JsonObject): void {
   fillPodSpec((template['spec'] ??= {}));
 }
 
-/** Go sends `creationTimestamp: null` in templates; a kube-apiserver of 1.36 does not keep it. */
+/** Removes `creationTimestamp: null`, which Go clients send in templates. kube-apiserver 1.36 does not store it. */
 function withoutCreation(metadata: JsonObject): JsonObject {
   const { creationTimestamp, ...rest } = metadata;
   return creationTimestamp === null || creationTimestamp === undefined ? rest : metadata;
@@ -75,7 +75,7 @@ function fillJobSpec(spec: JsonObject): void {
 
 const job: Defaulter = (object) => fillJobSpec((object['spec'] ??= {}));
 
-/** Gives a new Job the selector and labels that only its own pods have. */
+/** Gives a new Job the labels and the selector for its own pods. */
 export function labelJob(object: KubeObject): void {
   const { spec } = object as JsonObject;
   if (spec.manualSelector === true) return;
@@ -103,7 +103,7 @@ const cronJob: Defaulter = (object) => {
 
 const autoscaler: Defaulter = (object) => fill((object['spec'] ??= {}), { minReplicas: 1 });
 
-/** Defaulters by storage key. */
+/** The functions that fill in defaults, by storage key. */
 export const workloadDefaulters: Readonly<Record<string, readonly Defaulter[]>> = {
   'apps/deployments': [deployment],
   'apps/replicasets': [replicaSet],

@@ -1,12 +1,11 @@
-// The two faults that let an answer begin and spoil its body: cut after so many bytes, and sent slowly. They replace
-// `write` and `end` of one response object. The bytes before the cut leave the process before the connection is
-// broken.
+// Two faults that spoil the body of an answer: it is cut after some bytes, or sent slowly. They replace `write` and
+// `end` of one response. Before a connection is cut, the bytes so far are written to it.
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 
 type Callback = (error?: Error | null) => void;
 
-/** The part of a response that a body fault replaces; all three response kinds have it. */
+/** The methods of a response that a fault replaces. All kinds of responses have them. */
 interface BodySink {
   write(chunk: unknown, encoding?: unknown, callback?: unknown): boolean;
   end(chunk?: unknown, encoding?: unknown, callback?: unknown): unknown;
@@ -14,7 +13,7 @@ interface BodySink {
 }
 
 /**
- * Lets `afterBytes` bytes of body through, then calls `breakOff` once they are written, also when the body was shorter.
+ * Sends the first `afterBytes` bytes of the body and then calls `breakOff`. It is also called when the body is shorter.
  */
 export function truncateBody(response: FaultedResponse, afterBytes: number, breakOff: () => void): void {
   const sink = response as unknown as BodySink;
@@ -43,7 +42,7 @@ export function truncateBody(response: FaultedResponse, afterBytes: number, brea
   };
 }
 
-/** Sends the body in ten pieces a second, together at most `bytesPerSecond`. */
+/** Sends the body in parts, ten per second, with at most `bytesPerSecond` bytes in total each second. */
 export function paceBody(
   response: FaultedResponse,
   bytesPerSecond: number,
@@ -95,7 +94,7 @@ export function paceBody(
   };
 }
 
-/** Node's `(chunk?, encoding?, callback?)` in all its forms. */
+/** Reads the arguments of Node's `write(chunk?, encoding?, callback?)`, any of which may be missing. */
 function readArguments(args: readonly unknown[]): { readonly bytes?: Buffer; readonly callback?: Callback } {
   const callback = args.find((arg): arg is Callback => typeof arg === 'function');
   const [chunk, encoding] = args;
@@ -107,5 +106,5 @@ function readArguments(args: readonly unknown[]): { readonly bytes?: Buffer; rea
   return chunk instanceof Uint8Array ? { bytes: Buffer.from(chunk), ...rest } : rest;
 }
 
-/** Where an answer can be written: exactly what the listener holds for the request; undefined for an upgrade. */
+/** The response object of a request, for HTTP/1.1 or HTTP/2. */
 export type FaultedResponse = ServerResponse | Http2ServerResponse | ServerHttp2Stream;

@@ -1,35 +1,39 @@
-// Fault switches of a simulated API server, settable while it runs: which requests fail, how, and how often. A fault
-// does not touch other connections, and a fault with a count stops after exactly that many requests.
+// Makes a simulated API server misbehave on demand: tests choose which requests fail, in which way and how often.
+// Connections of other requests are not affected. A fault with a count ends after exactly that many requests.
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { paceBody, truncateBody } from './fault-bodies.ts';
 import type { FaultedResponse } from './fault-bodies.ts';
 
-/** Which requests a fault is for; every given part must hold, none given means every request. */
+/**
+ * Which requests a fault applies to. All given conditions must match; without conditions it applies to every request.
+ */
 export interface FaultMatch {
-  /** A string matches the path (without query) it begins; an expression is tested against path and query. */
+  /** A text matches paths (without query) that begin with it. A regular expression is tested against path and query. */
   readonly path?: string | RegExp;
-  /** HTTP method, upper case. */
+  /** HTTP method in upper case. */
   readonly method?: string;
-  /** Kubernetes verb (`watch`, `list`, …), where the server passes one. */
+  /** Kubernetes verb of the request, such as `watch` or `list`. */
   readonly verb?: string;
-  /** Name of the user the request runs as. */
+  /** Name of the user that the request runs as, after impersonation. */
   readonly user?: string;
 }
 
-/** What goes wrong. */
+/** What happens to a matching request. */
 export type FaultAction =
-  /** Accept the request and never answer. */
+  /** Accept the request but never answer. */
   | { readonly kind: 'stall' }
-  /** RST the TCP connection. */
+  /** Reset the TCP connection (RST). */
   | { readonly kind: 'reset' }
-  /** Answer as usual, but break off after this many bytes of body (HTTP/1.1: connection closed, HTTP/2: RST_STREAM). */
+  /**
+   * Answer as usual, but cut the body after this many bytes: HTTP/1.1 closes the connection, HTTP/2 sends RST_STREAM.
+   */
   | { readonly kind: 'truncate'; readonly afterBytes: number }
-  /** Wait before the request is looked at, and/or send the body no faster than this. */
+  /** Wait before handling the request, or limit the speed at which the body is sent, or both. */
   | { readonly kind: 'slow'; readonly delayMs?: number; readonly bytesPerSecond?: number }
-  /** Nothing listens any more: connections are closed, new ones refused. Match and count do not apply. */
+  /** Close all connections and refuse new ones, as if the server were down. `match` and `count` are ignored. */
   | { readonly kind: 'refuse' }
-  /** Answer this instead. Without a body a `metav1.Status` is made up. */
+  /** Answer with this status. Without a body, a `metav1.Status` is sent. */
   | {
       readonly kind: 'status';
       readonly code: number;
@@ -37,16 +41,17 @@ export type FaultAction =
       readonly headers?: Readonly<Record<string, string>>;
     }
   /**
-   * Answer 101 to a request that asked for no upgrade, then keep the connection open. HTTP/1.1 only: HTTP/2 has no 101.
+   * Answer 101 to a request that did not ask for an upgrade, and keep the connection open. HTTP/1.1 only, since HTTP/2
+   * has no 101.
    */
   | { readonly kind: 'unsolicited101'; readonly upgradeToken?: string; readonly bytes?: string }
-  /** Answer 413 and never read the request body; the connection is closed `lingerMs` (default 500) later. */
+  /** Answer 413 without reading the body of the request. The connection is closed after `lingerMs` (default 500 ms). */
   | { readonly kind: 'early413'; readonly lingerMs?: number };
 
-/** A fault: an action, for whom, how many times (default: until removed). */
+/** An action, the requests it applies to, and how many times it happens (default: until it is removed). */
 export type Fault = FaultAction & { readonly match?: FaultMatch; readonly count?: number };
 
-/** What the server knows of a request when it asks. */
+/** What is known of a request when faults are checked. */
 export interface FaultedRequest {
   readonly method: string;
   /** Path and query as received. */
@@ -55,32 +60,35 @@ export interface FaultedRequest {
   readonly user?: string;
 }
 
-/** A fault that was added. */
+/** A fault that was added to a server, to be counted and removed. */
 export interface FaultHandle {
-  /** How many requests it hit so far. */
+  /** How many requests the fault was applied to. */
   readonly hits: number;
-  /** Ends it; for `refuse` resolves once the server listens again. Harmless when called twice. */
+  /** Ends the fault. For `refuse`, resolves when the server listens again. May be called twice. */
   remove(): Promise<void>;
 }
 
-/** What `refuse` needs of the server. */
+/** The functions of a server that the fault `refuse` needs. */
 export interface ListenerSwitch {
-  /** Stops listening and destroys every connection. */
+  /** Stops listening and destroys all connections. */
   stop(): Promise<void>;
-  /** Listens again on the port of before. */
+  /** Listens again on the same port. */
   start(): Promise<void>;
 }
 
-/** The switches of one simulated server. */
+/** The faults of one simulated server, which tests add and remove while it runs. */
 export interface Faults {
   add(fault: Fault): Promise<FaultHandle>;
   clear(): Promise<void>;
-  /** Lets `reset` find the TCP socket below TLS: `server.on('connection', faults.watchConnection)`. */
+  /**
+   * Must be called for each TCP connection, so that `reset` can find the TCP socket below TLS: `server.on('connection',
+   * faults.watchConnection)`.
+   */
   readonly watchConnection: (tcp: Duplex) => void;
   /**
-   * Asked once per request, as soon as its head is known. 'handled': do nothing more; after a `slow` delay `proceed` is
-   * called instead.
-   * 'continue': serve as usual (the body may be paced or cut by then).
+   * To be called once for each request, when its headers have arrived. Returns 'continue' when the server shall answer
+   * as usual (the body may be delayed or cut). Returns 'handled' when the server must do nothing; after a `slow` delay,
+   * `proceed` is called to answer the request.
    */
   intercept(
     request: FaultedRequest,
@@ -88,7 +96,7 @@ export interface Faults {
     socket: Duplex,
     proceed: () => void,
   ): 'handled' | 'continue';
-  /** Stops all timers. The server closes its connections itself. */
+  /** Cancels all timers. Connections are not closed. */
   close(): void;
 }
 
@@ -97,7 +105,7 @@ interface ActiveFault {
   hits: number;
 }
 
-/** Makes the switches of one server. Without a listener switch, adding `refuse` throws. */
+/** Makes the faults of one server. Without `listener`, adding the fault `refuse` throws. */
 export function createFaults(options: { readonly listener?: ListenerSwitch } = {}): Faults {
   const active = new Set<ActiveFault>();
   const timers = new Set<NodeJS.Timeout>();
@@ -224,7 +232,7 @@ function resetTcp(socket: Duplex): void {
   else socket.destroy();
 }
 
-/** Ends an answer without its proper end: closes the HTTP/1.1 connection or resets the HTTP/2 stream. */
+/** Cuts an answer: closes the HTTP/1.1 connection, or resets the HTTP/2 stream. */
 function breakOff(response: FaultedResponse | undefined, socket: Duplex): void {
   if (response === undefined || isHttp1(response)) {
     socket.destroy();

@@ -1,11 +1,11 @@
-// Reads the protobuf form of Kubernetes types out of a source tree, for extract.ts: fields from generated.proto, and
-// from the Go structs what protobuf does not say. An embedded struct is a message of its own in protobuf but no
-// level in JSON. A zero of a non-pointer `omitempty` field is always sent in protobuf, though not in JSON.
+// Reads the protobuf form of Kubernetes types from its source tree, for extract.ts. Fields come from generated.proto,
+// and further facts from Go structs. An embedded struct is a message in protobuf, but its fields are not nested in
+// JSON. A non-pointer field with `omitempty` is sent in protobuf even when it is zero, but not in JSON.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtobufField } from './spec.ts';
 
-/** What a Go struct tag says of a field, by `GoType.protobufName`. */
+/** What the tag of a Go struct says about a field. Stored by `GoType.protobufName`. */
 interface GoField {
   readonly jsonName: string;
   readonly isInline: boolean;
@@ -14,7 +14,7 @@ interface GoField {
   readonly isAlways: boolean;
 }
 
-/** Messages by full protobuf name. `folders` hold a generated.proto each, and Go files. */
+/** The messages by their full protobuf name. Each folder must contain a generated.proto and Go files. */
 export function readMessages(folders: readonly string[]): Record<string, ProtobufField[]> {
   const messages: Record<string, ProtobufField[]> = {};
   for (const folder of folders) {

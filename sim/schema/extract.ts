@@ -1,7 +1,7 @@
-// Makes kubernetes.json.gz, the facts the simulator is driven by (resources with their verbs and short names, schemas
-// with merge keys, default roles, protobuf fields), out of a Kubernetes source tree. Run by hand when the simulated
-// version moves; easy to get wrong: schemas must be copied with everything they refer to, or `kubectl explain
-// --recursive` stops at the missing one.
+// Makes kubernetes.json.gz from a Kubernetes source tree. The simulator reads from it which resources exist (with verbs
+// and short names), schemas with merge keys, default roles, and protobuf fields. Run it by hand when the simulated
+// version changes. Easy to get wrong: a schema must be copied with all schemas that it refers to. Otherwise
+// `kubectl explain --recursive` fails at the missing one.
 //
 //   node sim/schema/extract.ts <kubernetes source tree> <folder of k8s.io/api> <folder of k8s.io/apimachinery>
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ function readJson(path: string): any {
   return JSON.parse(readFileSync(path, 'utf8'));
 }
 
-/** The resources of one group-version, subresources folded into their parent. */
+/** The resources of one group and version. Subresources are listed inside their resource. */
 function resourcesOf(list: readonly DiscoveryResource[], group: string, version: string): ResourceSpec[] {
   const parents = list.filter((entry) => !entry.name.includes('/') && !unserved.has(entry.name));
   return parents.map((entry) => ({

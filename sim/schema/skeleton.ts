@@ -1,17 +1,17 @@
-// What an object of a kind has when nothing was set: the fields Go always writes. A struct is always there, a
-// pointer or list only where its tag does not say omitempty, and then as null.
+// Makes the JSON of an empty object of a kind: the fields that Go always writes. Structs are always written. Pointers
+// and lists are written, as null, unless their tag says omitempty.
 import type { JsonObject } from '../types.ts';
 import type { KubernetesSpec } from './spec.ts';
 
 const scalars: Readonly<Record<string, unknown>> = { string: '', bool: false, bytes: null };
 const depthLimit = 8;
 
-/** The protobuf message of a schema, `io.k8s.api.core.v1.Pod` → `k8s.io.api.core.v1.Pod`. */
+/** The name of the protobuf message for a schema: `io.k8s.api.core.v1.Pod` gives `k8s.io.api.core.v1.Pod`. */
 export function messageOf(schemaName: string | undefined): string {
   return (schemaName ?? '').replace(/^io\.k8s\./, 'k8s.io.');
 }
 
-/** The JSON of an empty message. */
+/** The JSON of a protobuf message in which no field was set, as Go would write it. */
 export function skeleton(messages: KubernetesSpec['messages'], name: string, depth = 0): JsonObject {
   const result: JsonObject = {};
   for (const [, field, type, flags] of depth > depthLimit ? [] : (messages[name] ?? [])) {

@@ -1,12 +1,12 @@
-// What the simulator knows of Kubernetes: the resources it serves and their schemas, read from kubernetes.json.gz
-// (made by extract.ts from the real specification). Easy to get wrong: a property's schema may sit behind `allOf:
-// [{$ref}]`; always go through `resolve`.
+// The Kubernetes resources that the simulator serves, with their schemas, read from kubernetes.json.gz (made by
+// extract.ts from Kubernetes' specification). Easy to get wrong: the schema of a property may be hidden behind `allOf:
+// [{$ref}]`, so it must be read with `resolve`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { JsonObject } from '../types.ts';
 
-/** A subresource as discovery lists it. */
+/** A subresource, as discovery describes it. */
 export interface SubresourceSpec {
   readonly name: string;
   readonly kind: string;
@@ -15,7 +15,7 @@ export interface SubresourceSpec {
   readonly verbs: readonly string[];
 }
 
-/** A resource as discovery lists it, subresources folded in. */
+/** A resource with its subresources, as discovery describes it. */
 export interface ResourceSpec {
   readonly group: string;
   readonly version: string;
@@ -29,7 +29,7 @@ export interface ResourceSpec {
   readonly subresources: readonly SubresourceSpec[];
 }
 
-/** A JSON schema as OpenAPI v3 of Kubernetes writes it, with the extensions patches are driven by. */
+/** A JSON schema from Kubernetes' OpenAPI v3, with the extensions that patches need. */
 export interface Schema {
   readonly $ref?: string;
   readonly allOf?: readonly Schema[];
@@ -58,31 +58,32 @@ export interface Schema {
   readonly 'x-kubernetes-embedded-resource'?: boolean;
 }
 
-/** One group-version and its resources. */
+/** The resources of one group and version. */
 export interface GroupVersionSpec {
   readonly group: string;
   readonly version: string;
   readonly resources: readonly ResourceSpec[];
 }
 
-/** Everything in kubernetes.json.gz. */
+/** The content of kubernetes.json.gz. */
 export interface KubernetesSpec {
   readonly source: string;
   readonly groups: readonly GroupVersionSpec[];
   readonly schemas: Readonly<Record<string, Schema>>;
-  /** The ClusterRoles and ClusterRoleBindings every kube-apiserver makes at start. */
+  /** The ClusterRoles and ClusterRoleBindings that every kube-apiserver creates at start. */
   readonly bootstrap: readonly JsonObject[];
-  /** Protobuf messages by full name (`k8s.io.api.core.v1.Pod`). */
+  /** Protobuf messages by their full name, such as `k8s.io.api.core.v1.Pod`. */
   readonly messages: Readonly<Record<string, readonly ProtobufField[]>>;
 }
 
 /**
- * One field of a protobuf message. Flags: `r` repeated, `m` map from string (the type is that of the values), `i`
- * inline in JSON, `z` left out of JSON when zero, `p` a pointer in Go, `a` always in JSON, `null` at least.
+ * One field of a protobuf message. The letters in `flags` mean: `r` repeated; `m` a map with text keys, whose values
+ * have the given type; `i` fields are not nested in JSON; `z` left out of JSON when zero; `p` a pointer in Go; `a`
+ * always in JSON, possibly as null.
  */
 export type ProtobufField = readonly [number: number, jsonName: string, type: string, flags: string];
 
-/** Reads the specification (about 20 ms); share the result between simulators of one process. */
+/** Reads the specification, which takes about 20 ms. Simulators in one process should share it. */
 export function loadKubernetesSpec(): KubernetesSpec {
   return JSON.parse(gunzipSync(readFileSync(join(import.meta.dirname, 'kubernetes.json.gz'))).toString('utf8'));
 }
@@ -90,7 +91,8 @@ export function loadKubernetesSpec(): KubernetesSpec {
 const refPrefix = '#/components/schemas/';
 
 /**
- * Follows `$ref` and single `allOf`; the outer schema's own extensions (list type, merge key) are kept.
+ * Follows `$ref` and a single `allOf` to the schema that they refer to. Extensions such as list type and merge key must
+ * be read from the schema that was passed in.
  */
 export function resolve(schemas: Readonly<Record<string, Schema>>, schema: Schema | undefined): Schema | undefined {
   let current = schema;
@@ -102,7 +104,7 @@ export function resolve(schemas: Readonly<Record<string, Schema>>, schema: Schem
   return current;
 }
 
-/** The names of the schemas that `schema` refers to, directly. */
+/** The names of the schemas that `schema` refers to directly. They are added to `found`, which is returned. */
 export function refsOf(schema: unknown, found: Set<string> = new Set()): Set<string> {
   if (Array.isArray(schema)) for (const item of schema) refsOf(item, found);
   else if (schema !== null && typeof schema === 'object') {

@@ -1,5 +1,5 @@
-// CustomResourceDefinitions: each one adds its resources to the registry while it exists. A definition is served the
-// moment it is stored, and its objects are removed before it is.
+// Serves custom resources: each CustomResourceDefinition adds its resources to the registry as long as it exists. A
+// resource is served as soon as its definition is stored. When a definition is deleted, its objects are removed first.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from './resources.ts';
@@ -12,7 +12,7 @@ const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
 const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const objectMeta = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
-/** Follows the definitions in the store from now on. */
+/** From now on, serves the resources of all CustomResourceDefinitions in the store. */
 export function followDefinitions(cluster: Cluster): void {
   const { store, timers } = cluster;
   store.subscribe(key, ({ type, object }) => {
@@ -118,7 +118,7 @@ function establish(cluster: Cluster, definition: KubeObject): void {
   });
 }
 
-/** Deletes the objects of a definition that is going away, then lets it go. */
+/** Deletes the objects of a CustomResourceDefinition that is being deleted, and then removes its finalizer. */
 function cleanUp(cluster: Cluster, definition: KubeObject): void {
   const current = cluster.store.get(key, '', definition.metadata.name);
   const own = cluster.registry.findPlural('apiextensions.k8s.io', 'customresourcedefinitions');

@@ -1,5 +1,6 @@
-// Names, labels and annotations: what kube-apiserver accepts (apimachinery/pkg/util/validation, pkg/api/validation).
-// RBAC object names may hold colons, Services and Namespaces are DNS labels, most others DNS subdomains.
+// Validates names, labels and annotations as kube-apiserver does (apimachinery/pkg/util/validation,
+// pkg/api/validation). Names of RBAC objects may contain colons, names of Services and Namespaces are DNS labels, most
+// others are DNS subdomains.
 import type { Resource } from './resources.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { ObjectMeta } from '../types.ts';
@@ -17,7 +18,7 @@ const labelMessage =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
   "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-/** Why this is no name for an object of the resource, or undefined. */
+/** Why the name is not valid for an object of this resource; undefined when it is valid. */
 function nameFault(resource: Resource, name: string): string | undefined {
   if (resource.group === 'rbac.authorization.k8s.io') {
     if (name === '.' || name === '..') return `may not be '${name}'`;
@@ -32,7 +33,7 @@ function nameFault(resource: Resource, name: string): string | undefined {
   return subdomain.test(name) ? undefined : subdomainMessage;
 }
 
-/** Faults of a new object's metadata. */
+/** The errors in the metadata of an object. */
 export function metadataFaults(resource: Resource, metadata: Partial<ObjectMeta>): FieldFault[] {
   const faults: FieldFault[] = [];
   const name = metadata.name ?? '';
@@ -85,7 +86,7 @@ function keyFaults(field: string, key: string): FieldFault[] {
 
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** `prefix` and five random characters, as generateName does. */
+/** A name with five random characters after the prefix, for generateName. */
 export function generatedName(prefix: string): string {
   let suffix = '';
   for (let i = 0; i < 5; i++) suffix += suffixAlphabet[Math.floor(Math.random() * suffixAlphabet.length)];

@@ -1,57 +1,57 @@
-// Which resources this server has: the built-in ones of the specification, and those of CustomResourceDefinitions
-// while they exist. Several versions of a group share one storage key, so an object is found under each.
+// The registry of resources that this server has: the built-in ones, and those of CustomResourceDefinitions. All
+// versions of a resource have the same storage key, so an object can be read in each version.
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import { keyOf } from './store.ts';
 import type { KubeObject } from '../types.ts';
 
-/** A resource this server serves. */
+/** A resource that this server has, such as pods. */
 export interface Resource extends ResourceSpec {
-  /** Storage key, shared by the versions of one resource. */
+  /** The key of the resource in the store. All versions of the resource have the same key. */
   readonly key: string;
-  /** Name of the kind's schema among {@link Registry.schemas}; undefined for a custom resource without one. */
+  /** Name of the kind's schema in {@link Registry.schemas}; undefined when the kind has none. */
   readonly schemaName: string | undefined;
-  /** Whether writes to the main resource leave `status` alone. */
+  /** True when the kind has a status subresource, so that other writes do not change `status`. */
   readonly hasStatus: boolean;
-  /** Set for custom resources: the name of their definition. */
+  /** For a custom resource, the name of its CustomResourceDefinition. */
   readonly definition?: string;
-  /** `additionalPrinterColumns` of a custom resource. */
+  /** The `additionalPrinterColumns` of a custom resource; undefined for built-in resources. */
   readonly columns?: readonly PrinterColumn[];
-  /** Where a custom resource keeps its scale. */
+  /** The JSON paths of a custom resource's scale; undefined when it has none. */
   readonly scale?: ScalePaths;
-  /** JSON paths of the `selectableFields` of a custom resource. */
+  /** The JSON paths of a custom resource's `selectableFields`. */
   readonly selectableFields?: readonly string[];
 }
 
-/** JSON paths of a custom resource's scale subresource. */
+/** The JSON paths of a custom resource's scale subresource. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;
 }
 
-/** Resources by path and by kind. */
+/** Finds resources by their path or their kind. */
 export interface Registry {
-  /** Schemas by name: the specification's and those of custom resources. */
+  /** Schemas by name, of built-in kinds and of custom resources. */
   readonly schemas: Readonly<Record<string, Schema>>;
   find(group: string, version: string, plural: string): Resource | undefined;
   findKind(group: string, version: string, kind: string): Resource | undefined;
-  /** Any version of a group and plural (used where only those are known, e.g. by deletion of a namespace). */
+  /** Finds any version of a resource, for code that does not know the version. */
   findPlural(group: string, plural: string): Resource | undefined;
-  /** In serving order; an empty version list does not occur. */
+  /** The groups in the order of discovery. Each has at least one version. */
   groups(): readonly GroupVersions[];
   all(): readonly Resource[];
-  /** Replaces the resources of one definition; none removes them. */
+  /** Replaces the resources of one CustomResourceDefinition. An empty list removes them. */
   setCustom(definition: string, resources: readonly Resource[], schemas: Readonly<Record<string, Schema>>): void;
 }
 
-/** A group, its versions in order of preference. */
+/** A group with its versions, in order of preference. */
 export interface GroupVersions {
   readonly group: string;
   readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[];
 }
 
-/** The registry of a specification. */
+/** Makes a registry with the built-in resources of a specification. */
 export function createRegistry(spec: KubernetesSpec): Registry {
   const schemaByKind = new Map<string, string>();
   for (const [name, schema] of Object.entries(spec.schemas)) {
@@ -103,12 +103,12 @@ export function createRegistry(spec: KubernetesSpec): Registry {
   };
 }
 
-/** `v1` or `group/v1`. */
+/** The apiVersion of a resource: `group/version`, in the core group only the version. */
 export function apiVersionOf(resource: { readonly group: string; readonly version: string }): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Splits `group/version`. */
+/** Splits an apiVersion into group and version. */
 export function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } {
   const slash = apiVersion.indexOf('/');
   return slash < 0
@@ -116,7 +116,7 @@ export function parseApiVersion(apiVersion: string): { readonly group: string; r
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** Field selectors of a custom resource: its definition's `selectableFields`. */
+/** The functions that read a custom resource's `selectableFields`, by field name, for field selectors. */
 export function fieldGettersOf(resource: Resource): Record<string, (object: KubeObject) => string> {
   return Object.fromEntries(
     (resource.selectableFields ?? []).map((path) => {

@@ -1,9 +1,9 @@
-// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). `key!=value` and `key notin
-// (…)` match objects that lack the key.
+// Parses and evaluates label and field selectors (apimachinery/pkg/labels, pkg/fields). `key!=value` and `key notin
+// (…)` also match objects without the key.
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
-/** Whether an object is selected. */
+/** Returns whether a selector matches an object. */
 export type Matcher = (object: KubeObject) => boolean;
 
 interface Requirement {
@@ -15,10 +15,7 @@ interface Requirement {
 const labelValue = /^(|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$/;
 const labelKey = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
-/**
- * Parses a label selector string.
- * @throws StatusError 400
- */
+/** Parses a label selector. @throws StatusError 400 when it is invalid */
 export function parseLabelSelector(text: string): readonly Requirement[] {
   const fail = (why: string): never => {
     throw badRequest(`unable to parse requirement: ${why}`);
@@ -71,7 +68,7 @@ function splitTopLevel(text: string): string[] {
   return parts;
 }
 
-/** Whether labels satisfy parsed requirements. */
+/** Whether labels satisfy all requirements. */
 export function matchesLabels(
   requirements: readonly Requirement[],
   labels: Readonly<Record<string, string>> = {},
@@ -96,7 +93,7 @@ export function matchesLabels(
 }
 
 /**
- * Whether labels satisfy a `metav1.LabelSelector` object; an absent selector matches nothing, an empty one everything.
+ * Whether labels satisfy a `metav1.LabelSelector`. An undefined selector matches nothing, and an empty one everything.
  */
 export function matchesSelectorObject(
   selector: JsonObject | undefined,
@@ -137,7 +134,7 @@ const eventFields = (reference: string): Record<string, FieldGetter> => ({
   source: (object) => text(object['source']?.component ?? object['reportingComponent']),
 });
 
-/** Field selectors a resource has besides metadata.name and metadata.namespace, by storage key. */
+/** The fields that selectors can use besides metadata.name and metadata.namespace, by storage key. */
 const fieldsByKey: Readonly<Record<string, Record<string, FieldGetter>>> = {
   '/pods': {
     'spec.nodeName': (o) => text(o['spec']?.nodeName),
@@ -163,7 +160,7 @@ const fieldsByKey: Readonly<Record<string, Record<string, FieldGetter>>> = {
 
 /**
  * Parses a field selector for one resource.
- * @throws StatusError 400 for a field the resource has no selector for
+ * @throws StatusError 400 for a field that selectors of the resource cannot use
  */
 export function parseFieldSelector(selector: string, key: string, more: Record<string, FieldGetter> = {}): Matcher {
   const getters: Record<string, FieldGetter> = {
@@ -186,7 +183,7 @@ export function parseFieldSelector(selector: string, key: string, more: Record<s
   return (object) => tests.every((test) => test(object));
 }
 
-/** Both selectors of a list, watch or deletecollection. */
+/** Makes a matcher for objects that match both the label selector and the field selector of a request. */
 export function matcherOf(query: URLSearchParams, key: string, more: Record<string, FieldGetter> = {}): Matcher {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '', key, more);

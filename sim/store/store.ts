@@ -1,51 +1,58 @@
-// The simulator's etcd: every object of every resource, one revision counter, and a bounded history that watches
-// start from. Easy to get wrong: an object that was handed out never changes, so writers pass a fresh copy and
-// readers never mutate.
+// The storage of a simulated API server: all objects, a revision counter, and a limited history for watches. Easy to
+// get wrong: a stored object must never be changed, since callers may hold it. Writers pass a new object, and readers
+// do not modify what they get.
 import { randomUUID } from 'node:crypto';
 import { timestamp, type KubeObject } from '../types.ts';
 
-/** One change, in revision order. */
+/** One change. Changes are in the order of their revisions. */
 export interface StoreEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** Storage key of the resource: `group/plural`, core group `/plural`. */
+  /** The key of the resource in the store: `group/plural`, in the core group `/plural`. */
   readonly key: string;
   readonly object: KubeObject;
-  /** The object before the change; absent on ADDED. */
+  /** The object before the change; undefined for ADDED. */
   readonly previous: KubeObject | undefined;
   readonly revision: number;
 }
 
-/** What is created: name present, the rest of the identity filled in by the store. */
+/** An object to insert. The store adds uid, creationTimestamp and resourceVersion. */
 export type NewObject = Omit<KubeObject, 'metadata'> & { metadata: Partial<KubeObject['metadata']> & { name: string } };
 
-/** Objects by resource, with a change feed. */
+/** Objects by resource, with notification of changes. */
 export interface Store {
-  /** Revision of the last change. */
+  /** The revision of the last change. */
   readonly revision: number;
   get(key: string, namespace: string, name: string): KubeObject | undefined;
-  /** In etcd order: by namespace, then name. An empty namespace means all. The array must not be changed. */
+  /**
+   * The objects sorted by namespace and name, as in etcd. An empty namespace means all. The array must not be changed.
+   */
   list(key: string, namespace?: string): readonly KubeObject[];
-  /** Adds an object; gives it uid, creationTimestamp and resourceVersion. The caller checked that it is absent. */
+  /**
+   * Inserts an object, and gives it uid, creationTimestamp and resourceVersion. The caller must check that it does not
+   * exist.
+   */
   insert(key: string, object: NewObject): KubeObject;
   /**
-   * Replaces the object of the same name; returns the old one unchanged when nothing but the resourceVersion differs.
+   * Replaces an object. When it equals the present object except for resourceVersion, nothing is written, and the
+   * present object is returned.
    */
   replace(key: string, object: KubeObject): KubeObject;
-  /** Removes it; the final object carries the revision of its deletion. */
+  /** Removes an object. The returned object has the revision of the deletion. Undefined when it does not exist. */
   remove(key: string, namespace: string, name: string): KubeObject | undefined;
-  /** Changes of one resource after `revision`, or undefined when that is older than the history kept. */
+  /** The changes of one resource after `revision`; undefined when the history does not reach back that far. */
   since(key: string, revision: number): readonly StoreEvent[] | undefined;
   /**
-   * Every later change of one resource, or of all when `key` is `*`; called in order, synchronously. Returns the end.
+   * Calls the listener synchronously for each later change of one resource, or of all when `key` is `*`. Returns a
+   * function that removes the listener.
    */
   subscribe(key: string, listener: (event: StoreEvent) => void): () => void;
-  /** Forgets the history, as etcd's compaction does: older watches and continue tokens get 410. */
+  /** Drops the history, as etcd's compaction does. Older watches and continue tokens then get 410. */
   compact(): void;
-  /** Oldest revision a watch may start from. */
+  /** The oldest revision from which a watch can start. */
   readonly oldest: number;
 }
 
-/** Storage key of a resource. */
+/** The key under which the objects of a resource are stored, such as `apps/deployments`. */
 export function keyOf(resource: { readonly group: string; readonly plural: string }): string {
   return `${resource.group}/${resource.plural}`;
 }
@@ -55,7 +62,7 @@ interface StoreOptions {
   readonly historyLimit?: number;
 }
 
-/** Makes an empty store. `historyLimit` counts events over all resources. */
+/** Makes an empty store. `historyLimit` is the number of kept changes, over all resources. */
 export function createStore(options: StoreOptions): Store {
   return new MemoryStore(options);
 }
@@ -175,14 +182,14 @@ function pathOf(object: { metadata: { namespace?: string; name: string } }): str
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
-/** Equal but for resourceVersion: such an update is no change (kube-apiserver does not write it either). */
+/** Whether two objects are equal except for resourceVersion. kube-apiserver does not write such an update either. */
 function isSame(before: KubeObject, after: KubeObject): boolean {
   const bare = (object: KubeObject): string =>
     JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: '' } });
   return before === after || canonical(JSON.parse(bare(before))) === canonical(JSON.parse(bare(after)));
 }
 
-/** JSON with sorted keys, for comparing. */
+/** JSON with sorted keys, for comparing values. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
     item !== null && typeof item === 'object' && !Array.isArray(item)

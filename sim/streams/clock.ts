@@ -1,14 +1,14 @@
-// Time as the streams see it, so that tests can set it. Code that asks for a timer must also cancel it.
+// The clock that streams use, so that tests can replace it.
 
-/** Now, and once later. */
+/** The current time and a timer. */
 export interface Clock {
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   now(): number;
-  /** Runs once after `delayMs`. Returns the way to cancel. */
+  /** Runs once after `delayMs`. Returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** The real one. */
+/** A clock with the real time. */
 export function createClock(): Clock {
   return {
     now: () => Date.now(),

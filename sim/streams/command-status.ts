@@ -1,13 +1,14 @@
-// How a client learns the end of an exec or attach: a `metav1.Status` on the error stream (remotecommand v4 and v5),
-// or a line of text before that. Success is a Status too: without one kubectl waits or reports a broken protocol.
+// Tells the client how an exec or attach has ended: with a `metav1.Status` on the error stream (remotecommand v4 and
+// v5), or with a line of text in older versions. Success is reported as well; without it kubectl waits, or reports a
+// protocol error.
 
-/** The end of a command. */
+/** How a command has ended: with an exit code, or because it could not run. */
 export type CommandEnd =
   | { readonly kind: 'exit'; readonly code: number }
-  /** It could not be started, or the runtime failed. */
+  /** The command could not be started, or the container runtime failed. */
   | { readonly kind: 'fault'; readonly message: string };
 
-/** The Status as cri-streaming and kubelet word it. */
+/** The Status for the end of a command, in the words of cri-streaming and kubelet. */
 export function statusOf(end: CommandEnd): Readonly<Record<string, unknown>> {
   if (end.kind === 'fault') {
     const message = `Internal error occurred: ${end.message}`;
@@ -23,7 +24,7 @@ export function statusOf(end: CommandEnd): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Bytes for the error stream in the given protocol version (1 to 5); none when there is nothing to say. */
+/** The bytes for the error stream in protocol version 1 to 5. Undefined when nothing is to be sent. */
 export function errorStreamBytes(end: CommandEnd, version: number): Buffer | undefined {
   const status = statusOf(end);
   if (version >= 4) return Buffer.from(JSON.stringify(status));

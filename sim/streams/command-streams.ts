@@ -1,5 +1,5 @@
-// The streams of one exec or attach, the same over WebSocket channels and over SPDY streams. The status is sent
-// last, after every byte of output has left, and only then may the connection end.
+// The streams of one exec or attach. They are the same over WebSocket channels and over SPDY streams. The status is
+// sent after all output, and then the connection is closed.
 import { Readable, Writable, type Duplex } from 'node:stream';
 import { errorStreamBytes, type CommandEnd } from './command-status.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
@@ -7,7 +7,7 @@ import type { SpdyStream } from './spdy/spdy-stream.ts';
 import { WebSocketConnection } from './websocket/websocket-connection.ts';
 import { opcodes } from './websocket/websocket-frames.ts';
 
-/** Which streams the client asked for in the query. */
+/** The streams that the client requests in its query string. */
 export interface WantedStreams {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -15,21 +15,21 @@ export interface WantedStreams {
   readonly tty: boolean;
 }
 
-/** An open exec or attach. */
+/** The streams of an open exec or attach, whichever protocol transports them. */
 export interface CommandStreams {
   readonly stdin: Readable | undefined;
   readonly stdout: Writable | undefined;
   readonly stderr: Writable | undefined;
   readonly tty: boolean;
-  /** Called for each resize message, with the JSON decoded. Sizes that came before are given at once. */
+  /** Calls the listener for each change of the terminal's size. Changes that came earlier are passed on at once. */
   onResize(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
-  /** Aborted when the client went away. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
-  /** Flushes the output, sends the status, closes the connection. */
+  /** Sends the remaining output and the status, and closes the connection. */
   finish(end: CommandEnd): Promise<void>;
 }
 
-/** How long a client may take to open its streams; 30 s in kubelet. */
+/** How long a client may take to open its streams; as in kubelet, 30 s. */
 const streamCreationTimeoutMs = 30_000;
 
 interface ResizeFeed {
@@ -44,7 +44,7 @@ function createResizeFeed(): ResizeFeed {
     try {
       listener?.(JSON.parse(text) as { Width: number; Height: number });
     } catch {
-      // kubelet stops listening to sizes after a broken one; here the next may be good again.
+      // An invalid size is ignored. (kubelet would also ignore all later ones.)
     }
   };
   return {
@@ -58,16 +58,16 @@ function createResizeFeed(): ResizeFeed {
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** Settings of an exec over WebSocket. */
+/** The options of an exec over WebSocket. */
 export interface ChannelOptions {
   readonly wanted: WantedStreams;
   readonly head: Buffer;
-  /** 1, 4 or 5. */
+  /** The version of the remotecommand protocol: 1, 4 or 5. */
   readonly version: number;
   readonly isBase64: boolean;
 }
 
-/** Exec and attach over WebSocket channels: the first byte of a message names the channel. */
+/** Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. */
 export function openChannels(socket: Duplex, options: ChannelOptions): CommandStreams {
   const { wanted, isBase64 } = options;
   const opcode = isBase64 ? opcodes.text : opcodes.binary;
@@ -106,8 +106,8 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
   );
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
-  // An empty message on the lowest writable channel says that the client is connected, as kubelet and kube-apiserver
-  // do.
+  // As in kubelet and kube-apiserver, an empty message on the first output channel tells the client that it is
+  // connected.
   send(stdout ? channels.stdout : stderr ? channels.stderr : channels.error, Buffer.alloc(0));
 
   return {
@@ -118,7 +118,8 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
     onResize: resizes.listen,
     gone: gone.signal,
     async finish(end) {
-      // What is still typed is dropped, lest a full buffer stop us from reading the client's close frame.
+      // Input that was not read is dropped. Otherwise a full buffer would keep the client's close frame from being
+      // read.
       stdin?.destroy();
       await Promise.all([stdout, stderr].map(flush));
       const bytes = errorStreamBytes(end, options.version);
@@ -132,14 +133,14 @@ function payloadOf(channel: number, data: Buffer, isBase64: boolean): Buffer {
   return isBase64 ? Buffer.from(`${channel}${data.toString('base64')}`) : Buffer.concat([Buffer.from([channel]), data]);
 }
 
-/** In the base64 form the channel is a digit and the rest is text. */
+/** Decodes a message of the base64 form: the first character is the channel as a digit, the rest is base64. */
 function fromBase64(message: Buffer): { readonly channel: number; readonly data: Buffer } {
   return { channel: (message[0] ?? 0) - 0x30, data: Buffer.from(message.toString('latin1', 1), 'base64') };
 }
 
 type SendOnChannel = (channel: number, data: Buffer, written?: () => void) => void;
 
-/** A stream whose bytes go to one channel, in messages of at most 32 KiB. */
+/** A stream whose bytes are sent on one channel, in messages of at most 32 KiB. */
 function outlet(channel: number, send: SendOnChannel): Writable {
   return new Writable({
     highWaterMark: 64 * 1024,
@@ -154,16 +155,17 @@ function outlet(channel: number, send: SendOnChannel): Writable {
   });
 }
 
-/** Settings of an exec over SPDY. */
+/** The options of an exec over SPDY. */
 export interface SpdyCommandOptions {
   readonly wanted: WantedStreams;
   readonly head: Buffer;
-  /** 1 to 4. */
+  /** The version of the remotecommand protocol, 1 to 4. */
   readonly version: number;
 }
 
 /**
- * Exec and attach over SPDY: waits for the client to open one stream a kind. Undefined when it does not, or goes away.
+ * Opens the streams of an exec or attach over SPDY: waits until the client has opened all of them. Resolves to
+ * undefined when it does not do so in time, or disconnects.
  */
 export function openSpdyStreams(socket: Duplex, options: SpdyCommandOptions): Promise<CommandStreams | undefined> {
   const { wanted, version } = options;
@@ -208,7 +210,7 @@ function commandStreams(
 ): CommandStreams {
   const resizes = createResizeFeed();
   streams.get('resize')?.on('data', (chunk: Buffer) => {
-    // Go's encoder writes one JSON text and a newline per write, but several may arrive together.
+    // Go clients send one JSON text and a newline for each size, but several may arrive in one chunk.
     for (const text of chunk.toString().split('\n')) if (text.trim() !== '') resizes.take(text);
   });
   const error = streams.get('error');
@@ -231,7 +233,7 @@ function commandStreams(
   };
 }
 
-/** Ends a stream and waits until its last byte left, or it is gone. */
+/** Ends a stream and waits until all bytes were written, or the stream was closed. */
 function flush(stream: Writable | undefined): Promise<void> {
   if (stream === undefined || stream.destroyed || stream.writableFinished) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
-// exec and attach of a pretend container: connects the program or the log to the streams of the client and reports
-// how it ended. Whatever fails inside, the client gets a status, or it would wait for ever.
+// Runs exec and attach in a simulated container: connects the streams of the client with a program or the log. In every
+// case a status is sent at the end, because the client would otherwise wait for ever.
 import { Readable, Writable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';
@@ -8,15 +8,15 @@ import { ProgramNotFound, put, type Process, type TerminalSize } from './shell/p
 import { runProgram } from './shell/shell.ts';
 import { createTerminal } from './shell/terminal.ts';
 
-/** Runs a program with the client's streams; resolves when its status was sent. */
+/** Runs a program with the client's streams. Resolves when the status was sent. */
 export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {
   await streams.finish(await execute(streams, container, argv));
 }
 
 /**
- * Attaches to a container. One whose spec asks for `stdin` runs its command now, or a shell: what `kubectl run -it` and
- * `kubectl debug -it` expect; `onExit` gets its exit code. Any other shows its log as it grows and echoes what is
- * typed.
+ * Attaches to a container. If its spec has `stdin: true`, its command (or a shell) runs now, as `kubectl run -it` and
+ * `kubectl debug -it` expect, and `onExit` is called with the exit code. Otherwise the client sees new log lines, and
+ * its own input is echoed.
  */
 export async function runAttach(
   streams: CommandStreams,
@@ -29,7 +29,7 @@ export async function runAttach(
   if (container.hasStdin) {
     const end = await execute(streams, container, container.argv.length === 0 ? ['sh'] : container.argv);
     if (!streams.gone.aborted) parts.onExit?.(end.kind === 'exit' ? end.code : 128);
-    // The code is the container's, to be read from the pod's status; the attach itself went well (as kubelet sees it).
+    // The exit code is in the pod's status. The attach itself has succeeded, as in kubelet.
     await streams.finish(end.kind === 'exit' ? { kind: 'exit', code: 0 } : end);
     return;
   }
@@ -64,7 +64,8 @@ async function execute(streams: CommandStreams, container: Container, argv: read
     const isShell = /(^|\/)(ba|a)?sh$/.test(argv[0] ?? '') && argv.slice(1).every((word) => /^-[abd-z]+$/.test(word));
     if (!isShell) terminal.onInterrupt(() => interruption.abort());
     const { output } = terminal;
-    // An interactive shell hands the keyboard to the programs it starts; anything else has it for itself.
+    // An interactive shell opens the terminal's input for each program it starts. Any other program gets the input
+    // directly.
     const stdin = isShell ? Readable.from([]) : terminal.openInput().stdin;
     process = { ...frame, stdin, stdout: output, stderr: output, terminal };
     if (process.environment.get('TERM') === undefined) {

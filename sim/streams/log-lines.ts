@@ -1,29 +1,32 @@
-// What pretend containers write to their log: each line is a pure function of pod, container, restart and line
-// number. Two readers at different times see the same old lines, so no line may depend on when it is read.
+// Makes the log lines of simulated containers. A line depends only on pod, container, restart count and line number. So
+// all readers see the same lines, whenever they read.
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../types.ts';
 import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';
 
-/** One line without newline. */
+/** A log line without its newline. */
 export interface LogLine {
   readonly atMs: number;
   readonly text: string;
 }
 
-/** One run of a container: from its start to its end, or still going. Times are Unix milliseconds. */
+/** One run of a container, from its start to its end. Times are Unix milliseconds. */
 export interface ContainerRun {
   readonly seed: string;
   readonly image: string;
   readonly startedAtMs: number;
-  /** Undefined while it runs. */
+  /** When the container ended; undefined while it runs. */
   readonly finishedAtMs: number | undefined;
   readonly exitCode: number;
 }
 
-/** Lines that are kept; older ones were rotated away. */
+/** How many of the last lines can be read. Older lines count as removed by log rotation. */
 export const keptLines = 1_000;
 
-/** The run whose log is asked for; undefined when there is none (`previous` without a restart, not started yet). */
+/**
+ * The run of the container whose log is requested. Undefined when there is none: the container has not started, or
+ * `previous` is requested and it was never restarted.
+ */
 export function containerRun(pod: KubeObject, container: string, isPrevious: boolean): ContainerRun | undefined {
   const restarts = restartCountOf(pod, container);
   const state = stateOf(pod, container, isPrevious);
@@ -45,7 +48,7 @@ function stateOf(pod: KubeObject, container: string, isPrevious: boolean): Recor
   return containerStatus(pod, container)?.[isPrevious ? 'lastState' : 'state'] as Record<string, any> | undefined;
 }
 
-/** Number of lines written by `nowMs`; the next one is due at {@link lineTime} of that number. */
+/** The number of lines until `nowMs`. The next line is due at {@link lineTime} of that number. */
 export function lineCount(run: ContainerRun, nowMs: number, periodMs: number): number {
   const end = Math.min(nowMs, run.finishedAtMs ?? nowMs);
   if (end < run.startedAtMs) return 0;
@@ -53,13 +56,16 @@ export function lineCount(run: ContainerRun, nowMs: number, periodMs: number): n
   return lineTime(run, slot, periodMs) <= end ? slot + 1 : slot;
 }
 
-/** When line `index` is written: somewhere in its slot, the first one at once. */
+/**
+ * When line `index` is written, in Unix milliseconds. The first line comes at the start, each later line at a random
+ * point within its period.
+ */
 export function lineTime(run: ContainerRun, index: number, periodMs: number): number {
   const jitter = index === 0 ? 0 : draw(run.seed, index)() * 0.8;
   return Math.floor(run.startedAtMs + (index + jitter) * periodMs);
 }
 
-/** Line `index` of a run. */
+/** The text and time of the line with this index, counted from 0. */
 export function logLine(run: ContainerRun, index: number, periodMs: number): LogLine {
   const atMs = lineTime(run, index, periodMs);
   const last = run.finishedAtMs === undefined ? undefined : lineCount(run, run.finishedAtMs, periodMs) - 1;
@@ -71,7 +77,7 @@ export function logLine(run: ContainerRun, index: number, periodMs: number): Log
   return { atMs, text: voice.next(random, atMs) };
 }
 
-/** Numbers in [0, 1) that depend on seed and index alone. */
+/** Returns a generator of numbers from 0 to 1 that depend only on seed and index. */
 function draw(seed: string, index: number): () => number {
   const bytes = createHash('sha256').update(`${seed}#${index}`).digest();
   let at = 0;

@@ -1,19 +1,18 @@
-// `pods/log`: the options of PodLogOptions applied to the pretend log of a container, and new lines while following.
-// A follower owns a timer, which ends with the client.
+// Answers `pods/log`: applies PodLogOptions to the simulated log of a container, and sends new lines while following.
 import type { LogRequest } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import type { Clock } from './clock.ts';
 import { containerRun, keptLines, lineCount, lineTime, logLine, type ContainerRun, type LogLine } from './log-lines.ts';
 import { scriptedOutput } from './scripted-log.ts';
 
-/** How the log is made. */
+/** The clock and the line rate of a simulated container log. */
 export interface LogOptions {
   readonly clock: Clock;
-  /** Average time between two lines, default 2 s. */
+  /** Average time between two lines, in milliseconds. Default 2 s. */
   readonly periodMs?: number;
 }
 
-/** PodLogOptions (core/v1) as far as they matter here. */
+/** The PodLogOptions (core/v1) that are supported. */
 interface Wanted {
   readonly isFollowing: boolean;
   readonly hasTimestamps: boolean;
@@ -24,7 +23,7 @@ interface Wanted {
 
 const defaultPeriodMs = 2_000;
 
-/** Why a log cannot be given, to be answered with 400 before anything is written; undefined when it can. */
+/** Why the log cannot be read, for a 400 answer; undefined when it can be read. */
 export function logFault(pod: KubeObject, container: string, query: URLSearchParams): string | undefined {
   for (const name of ['tailLines', 'sinceSeconds', 'limitBytes']) {
     const text = query.get(name);
@@ -40,7 +39,7 @@ export function logFault(pod: KubeObject, container: string, query: URLSearchPar
   return undefined;
 }
 
-/** Writes the log and, when asked to follow, goes on until the client is gone or the container has ended. */
+/** Writes the log. When following, it continues until the client disconnects or the container ends. */
 export async function serveLog(request: LogRequest, options: LogOptions): Promise<void> {
   const { pod, container, query } = request;
   const periodMs = options.periodMs ?? defaultPeriodMs;
@@ -67,7 +66,7 @@ export async function serveLog(request: LogRequest, options: LogOptions): Promis
     return leftBytes > 0;
   };
   const count = output === undefined ? lineCount(run, options.clock.now(), periodMs) : output.length;
-  // What a command printed, it printed when it started; invented lines are spread over the life of the container.
+  // The output of a command has the time of the container's start. Invented lines have times over the whole run.
   const lineAt = (index: number): LogLine =>
     output === undefined ? logLine(run, index, periodMs) : { atMs: run.startedAtMs, text: output[index] ?? '' };
   const timeAt = (index: number): number => (output === undefined ? lineTime(run, index, periodMs) : run.startedAtMs);
@@ -84,7 +83,10 @@ export async function serveLog(request: LogRequest, options: LogOptions): Promis
   });
 }
 
-/** Calls back with each new line of a run, in time, from line `from` on. Returns the end. */
+/**
+ * Calls `onLine` for each new line of a run, at its time, beginning with line `from`. Returns a function that ends
+ * this.
+ */
 export function followLines(
   run: ContainerRun,
   from: number,

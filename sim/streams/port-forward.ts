@@ -1,6 +1,6 @@
-// Port-forward: pairs of data and error streams over SPDY (alone or in a WebSocket tunnel), or numbered channels
-// over WebSocket. The error stream ends for every connection, with or without a text, since the client waits for
-// that.
+// Answers port-forward: pairs of a data and an error stream over SPDY (directly or in a WebSocket tunnel), or numbered
+// channels over WebSocket. The error stream must be ended for every connection, even without an error, since the client
+// waits for that.
 import { Duplex } from 'node:stream';
 import { servePort } from './port-server.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
@@ -8,16 +8,16 @@ import type { SpdyStream } from './spdy/spdy-stream.ts';
 import { WebSocketConnection } from './websocket/websocket-connection.ts';
 import { opcodes } from './websocket/websocket-frames.ts';
 
-/** The pod as port-forward sees it. */
+/** The pod to which ports are forwarded. */
 export interface ForwardTarget {
-  /** `namespace/name`. */
+  /** `namespace/name` of the pod. */
   readonly pod: string;
   readonly uid: string;
-  /** Ports its containers declare. */
+  /** The ports that the pod's containers declare. */
   readonly ports: ReadonlySet<number>;
 }
 
-/** How long a data stream may wait for its error stream, and the other way round; 30 s in kubelet. */
+/** How long a data stream waits for its error stream, or the error stream for its data stream; as in kubelet, 30 s. */
 const pairTimeoutMs = 30_000;
 
 interface StreamPair {
@@ -26,7 +26,7 @@ interface StreamPair {
   timer?: NodeJS.Timeout;
 }
 
-/** Serves forwarded connections until the client goes away. */
+/** Serves forwarded connections over SPDY until the client disconnects. */
 export function serveSpdyForward(transport: Duplex, head: Buffer, target: ForwardTarget): void {
   const pairs = new Map<string, StreamPair>();
   const session = new SpdySession(transport, {
@@ -60,7 +60,10 @@ export function serveSpdyForward(transport: Duplex, head: Buffer, target: Forwar
   });
 }
 
-/** Clients older than Kubernetes 1.2 send no id: the error stream comes first, the data stream right after it. */
+/**
+ * The id that data and error stream have in common. Clients older than Kubernetes 1.2 send none: they open the error
+ * stream first, and then the data stream with the next stream id.
+ */
 function requestId(stream: SpdyStream, type: 'data' | 'error'): string {
   return stream.header('requestid') ?? String(type === 'error' ? stream.streamId : stream.streamId - 2);
 }
@@ -88,15 +91,18 @@ function forward(target: ForwardTarget, data: SpdyStream, error: SpdyStream): vo
   data.once('close', () => error.end());
 }
 
-/** Settings of port-forward over WebSocket channels. */
+/** The options of port-forward over WebSocket channels. */
 export interface ForwardChannelOptions {
   readonly head: Buffer;
   readonly isBase64: boolean;
-  /** Channels 2n and 2n+1 are data and errors of the nth of these. */
+  /** The requested ports. Port number n uses channel 2n for data and channel 2n+1 for errors. */
   readonly ports: readonly number[];
 }
 
-/** The old way without SPDY: two channels a port, each opened by a message with the port number (little endian). */
+/**
+ * Serves port-forward over WebSocket without SPDY. Each port has two channels. The first message on each channel
+ * contains the port number (two bytes, little endian).
+ */
 export function serveChannelForward(socket: Duplex, options: ForwardChannelOptions, target: ForwardTarget): void {
   const { isBase64 } = options;
   const channels: Duplex[] = [];

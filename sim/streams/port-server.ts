@@ -1,9 +1,8 @@
-// What listens behind a declared container port: a tiny HTTP server that echoes, and for anything that is not HTTP
-// the same bytes back. Ten megabytes must flow both ways at once, so bytes are passed on under back-pressure and
-// never collected.
+// Simulates a server behind a container port: HTTP requests are answered by a small server, and any other bytes are
+// sent back. Data is passed on with back-pressure, so that large transfers do not fill the memory.
 import type { Duplex } from 'node:stream';
 
-/** Answers on one forwarded connection until either side ends. `name` is shown to HTTP clients. */
+/** Serves one forwarded connection until it ends. `name` is shown to HTTP clients. */
 export function servePort(connection: Duplex, name: string): void {
   let head = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {
@@ -24,7 +23,10 @@ export function servePort(connection: Duplex, name: string): void {
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const headLimitBytes = 16 * 1024;
 
-/** HTTP once a whole head is there; bytes as soon as it cannot become one; unknown in between. */
+/**
+ * Decides what the first bytes are: 'http' when there is a complete request head, 'bytes' when it cannot become one,
+ * and 'unknown' as long as neither is certain.
+ */
 function classify(head: Buffer): 'http' | 'bytes' | 'unknown' {
   const text = head.toString('latin1', 0, headLimitBytes);
   if (methods.some((method) => `${method} /`.startsWith(text))) return 'unknown';
@@ -41,8 +43,8 @@ function echoBytes(connection: Duplex, first: Buffer): void {
 }
 
 /**
- * One request, one answer, connection closed. A body with a Content-Length is sent back; otherwise a page says what was
- * asked.
+ * Answers one HTTP request and closes the connection. A body with a Content-Length is sent back. Otherwise the answer
+ * is a text with method and path.
  */
 function answerHttp(connection: Duplex, first: Buffer, name: string): void {
   const text = first.toString('latin1');

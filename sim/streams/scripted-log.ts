@@ -1,5 +1,5 @@
-// The log of a container whose command the pretend shell can run (`echo hello`, `sh -c '…'`): what that command
-// prints. A container whose command cannot be run here gets invented lines, not our error message.
+// The log of a container whose command the simulated shell can run (`echo hello`, `sh -c '…'`): the output of that
+// command. Other containers get invented log lines.
 import { Readable, Writable } from 'node:stream';
 import type { KubeObject } from '../types.ts';
 import { createContainers } from './shell/containers.ts';
@@ -9,8 +9,8 @@ import { runProgram } from './shell/shell.ts';
 const outputLimitBytes = 1024 * 1024;
 
 /**
- * Lines the container's command prints, at most 1 MiB of them; undefined when it has no command or one that cannot be
- * run here.
+ * The lines that the container's command prints, up to 1 MiB. Undefined when it has no command, or one that cannot be
+ * simulated.
  */
 export async function scriptedOutput(pod: KubeObject, name: string): Promise<readonly string[] | undefined> {
   const container = createContainers({ now: () => 0 }).open(pod, name);

@@ -1,15 +1,15 @@
-// The border between the API half of the simulator and its streams (streams/*): what exec, attach, port-forward and
-// logs are handed once the request is authenticated, authorized and the pod is found. After serveUpgrade the socket
-// belongs to the streams.
+// The interface between the simulated API server and its handlers for exec, attach, port-forward and logs. The handlers
+// are called when the request has been authenticated and authorized, and the pod was found. After serveUpgrade, only
+// the handler may use the socket.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { KubeObject } from '../types.ts';
 
-/** An upgrade that may go ahead. */
+/** An upgrade request that has passed all checks. */
 export interface UpgradeRequest {
   readonly kind: 'exec' | 'attach' | 'portforward';
   readonly pod: KubeObject;
-  /** Resolved container name; '' for port-forward. */
+  /** The name of the container; '' for port-forward. */
   readonly container: string;
   readonly query: URLSearchParams;
   readonly req: IncomingMessage;
@@ -17,19 +17,19 @@ export interface UpgradeRequest {
   readonly head: Buffer;
 }
 
-/** A log request that may go ahead; the 200 head is sent with the first write or end. */
+/** A log request that has passed all checks. */
 export interface LogRequest {
   readonly pod: KubeObject;
   readonly container: string;
   readonly query: URLSearchParams;
-  /** False when the client is behind: wait before writing more. */
+  /** Writes to the client. Returns false when the client is slow and the handler should wait. */
   write(chunk: string | Uint8Array): boolean;
   end(): void;
-  /** Called once when the client went away or the simulator closes. */
+  /** The listener is called once, when the client has disconnected or the simulator closes. */
   onClose(listener: () => void): void;
 }
 
-/** What serves them. */
+/** The handlers for streams that a simulated API server calls. */
 export interface StreamHooks {
   serveUpgrade(request: UpgradeRequest): void;
   serveLog(request: LogRequest): void;

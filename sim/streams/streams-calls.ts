@@ -1,6 +1,5 @@
-// Logs, exec, attach and port-forward up to the moment bytes flow: finds the pod and container and refuses what a
-// kube-apiserver refuses. A WebSocket upgrade is a GET, yet it needs the right to create (kubernetes 1.35, PR
-// 134577).
+// Checks requests for logs, exec, attach and port-forward as kube-apiserver does, finds pod and container, and calls
+// the handler. A WebSocket upgrade is a GET request, but also needs the right to `create` (kubernetes 1.35, PR 134577).
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { commonHeaders } from '../api/answer.ts';
@@ -14,7 +13,7 @@ import type { JsonObject, KubeObject, SimUser } from '../types.ts';
 
 const kinds = ['exec', 'attach', 'portforward'] as const;
 
-/** Whether a path is one that may be upgraded. */
+/** Whether an upgrade is possible at this path. */
 export function isUpgradePath(path: string): boolean {
   return /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/(exec|attach|portforward)$/.test(path);
 }
@@ -30,7 +29,7 @@ function containersOf(pod: KubeObject): readonly JsonObject[] {
   return [...(spec.containers ?? []), ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
 }
 
-/** The container a stream is for: named, annotated as default, or the only one. */
+/** The name of the container that a request is for: the one in the query, or the pod's only container. */
 function containerOf(pod: KubeObject, query: URLSearchParams): string {
   const names = containersOf(pod).map((container) => String(container['name']));
   const regular: readonly JsonObject[] = pod['spec']?.containers ?? [];
@@ -94,8 +93,8 @@ function checkStarted(pod: KubeObject, container: string): void {
 }
 
 /**
- * Serves an upgrade whose caller may do what the path and method say.
- * @throws StatusError before the first byte was written
+ * Checks an authorized upgrade request and passes it to the handler.
+ * @throws StatusError when the request is refused; nothing was written by then
  */
 export function serveUpgradeCall(
   scene: {

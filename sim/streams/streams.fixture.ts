@@ -1,5 +1,5 @@
-// A pod, and a bare HTTP server that hands its upgrades and log requests to the stream hooks: what unit tests of the
-// streams run against. Every connection must be destroyed at the end, or the test process never ends.
+// A pod and a plain HTTP server for unit tests of the stream handlers. All connections are destroyed at the end of a
+// test, because otherwise the test process would not end.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -44,8 +44,8 @@ export function testPod(changes: { readonly status?: object; readonly uid?: stri
 }
 
 /**
- * Listens on 127.0.0.1 without TLS; the last path segment says what is asked: exec, attach, portforward. Gives the
- * port.
+ * Listens on 127.0.0.1 without TLS. The last segment of a request's path is the kind of stream: exec, attach or
+ * portforward. Returns the port.
  */
 export async function serveStreams(t: TestContext, hooks: StreamHooks, pod: KubeObject = testPod()): Promise<number> {
   const server = http.createServer();

@@ -1,5 +1,5 @@
-// The stream half of one simulator behind the hooks the server calls: logs, exec, attach, port-forward, with the
-// containers they share. There is one instance for a simulator, so that the next exec sees what `kubectl cp` put in.
+// The handlers for logs, exec, attach and port-forward of one simulated API server. They share the simulated
+// containers, so that an exec sees the files that `kubectl cp` has written.
 import type { StreamHooks } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import { createClock, type Clock } from './clock.ts';
@@ -7,16 +7,16 @@ import { createContainers } from './shell/containers.ts';
 import { serveLog } from './log.ts';
 import { serveUpgrade } from './upgrade.ts';
 
-/** Settings; all have defaults. */
+/** The options of the handlers, all with defaults. */
 export interface StreamOptions {
   readonly clock?: Clock;
-  /** Average time between two log lines of a container, default 2 s. */
+  /** Average time between two log lines of a container, in milliseconds. Default 2 s. */
   readonly logPeriodMs?: number;
-  /** A container with an attached client (`kubectl run -it`) ended: the status of its pod changes. */
+  /** Called when the command of a container to which a client was attached (`kubectl run -it`) has ended. */
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 
-/** Makes the hooks of one simulator. */
+/** Makes the handlers of one simulated API server. */
 export function createStreams(options: StreamOptions = {}): StreamHooks {
   const clock = options.clock ?? createClock();
   const logPeriodMs = options.logPeriodMs ?? 2_000;

@@ -1,5 +1,5 @@
-// Answers upgrade requests of exec, attach and port-forward as kube-apiserver and kubelet do, then hands the
-// connection on. A refusal is written on a bare socket, so it carries its own length and ends the connection.
+// Answers upgrade requests for exec, attach and port-forward as kube-apiserver and kubelet do, and starts the stream. A
+// refusal is written directly to the socket. It has a Content-Length and closes the connection.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -15,22 +15,24 @@ import { serveChannelForward, serveSpdyForward, type ForwardTarget } from './por
 import { scriptedOutput } from './scripted-log.ts';
 import { createTunnel } from './websocket/websocket-tunnel.ts';
 
-/** What lasts longer than one upgrade. */
+/** What all exec, attach and port-forward streams of one simulated API server share. */
 export interface UpgradeOptions {
   readonly containers: Containers;
   readonly clock: Clock;
-  /** Average time between two log lines of an attach. */
+  /** Average time between two log lines, for attach, in milliseconds. */
   readonly logPeriodMs: number;
-  /** A container with an attached client (`kubectl run -it`) ended with this code. */
+  /** Called when the command of a container to which a client was attached (`kubectl run -it`) has ended. */
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 
-/** Versions of remotecommand over SPDY, as kubelet lists them. */
+/** The versions of remotecommand over SPDY, in kubelet's order. */
 const spdyVersions = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io', 'channel.k8s.io'];
 const forwardProtocol = 'portforward.k8s.io';
 const tunnelPrefix = 'SPDY/3.1+';
 
-/** Negotiates and serves. Owns the socket from now on; nothing was written to it before. Never throws. */
+/**
+ * Negotiates the protocol of an upgrade and serves it. Only this function may use the socket from now on. Never throws.
+ */
 export function serveUpgrade(request: UpgradeRequest, options: UpgradeOptions): void {
   const { req, socket } = request;
   socket.on('error', () => socket.destroy());
@@ -40,7 +42,10 @@ export function serveUpgrade(request: UpgradeRequest, options: UpgradeOptions): 
   else refuse(socket, 400, 'Bad Request', 'unable to upgrade: missing upgrade headers in request');
 }
 
-/** Every value of a header in order, comma lists taken apart. Read raw: Node joins or drops repeats. */
+/**
+ * All values of a header, with comma-separated lists split. Read from rawHeaders, because Node joins or drops repeated
+ * headers.
+ */
 function listHeader(req: IncomingMessage, name: string): string[] {
   const values: string[] = [];
   for (let i = 0; i < req.rawHeaders.length; i += 2) {
@@ -173,8 +178,8 @@ interface ChannelProtocol {
 }
 
 /**
- * v5 when offered at all (kube-apiserver translates it), else the first known one of the client's list; none offered
- * means v1.
+ * Chooses a channel protocol. v5 is chosen when the client offers it, as in kube-apiserver. Otherwise the first
+ * supported one that the client offers. A client that offers none gets v1.
  */
 function channelProtocol(kind: UpgradeRequest['kind'], offered: readonly string[]): ChannelProtocol | undefined {
   const known: ChannelProtocol[] = [
@@ -244,7 +249,7 @@ async function serveCommand(request: UpgradeRequest, streams: CommandStreams, op
   const isScripted = kind === 'attach' && (await scriptedOutput(pod, container.name)) !== undefined;
   await runAttach(streams, container, {
     followLog: (write, gone) => {
-      // A command's output came when it started; there is nothing new to see.
+      // The whole output of the command was written when the container started, so there are no new lines.
       if (isScripted || run === undefined || run.finishedAtMs !== undefined) return;
       const from = lineCount(run, options.clock.now(), options.logPeriodMs);
       const stop = followLines(run, from, settings, (line) => write(`${line.text}\n`));

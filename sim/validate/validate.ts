@@ -1,5 +1,5 @@
-// Rules of single kinds that a schema cannot express. Field paths in messages are those of kube-apiserver, since
-// people search for them.
+// Validation rules of single kinds that a schema cannot express. Messages contain the same field paths as
+// kube-apiserver's, because people search for them.
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
@@ -118,12 +118,12 @@ const rules: Readonly<Record<string, Rule>> = {
   'batch/cronjobs': cronJob,
 };
 
-/** Faults of an object on its own. */
+/** The validation errors of an object, without comparing it to the object it replaces. */
 export function validate(resource: Resource, object: KubeObject): FieldFault[] {
   return rules[resource.key]?.(object) ?? [];
 }
 
-/** Fields that cannot change, by storage key: path of the message and how to read them. */
+/** Fields that cannot be changed, by storage key: the path for the message, and a function that reads the field. */
 const immutable: Readonly<Record<string, readonly (readonly [path: string, read: (object: KubeObject) => unknown])[]>> =
   {
     'apps/deployments': [['spec.selector', (object) => object['spec']?.selector]],
@@ -148,7 +148,7 @@ const podMessage =
   '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),' +
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** A pod spec without what may change. */
+/** A pod spec as text, without the fields that may be changed. */
 function fixedPodSpec(pod: KubeObject): string {
   const {
     activeDeadlineSeconds: _a,
@@ -164,7 +164,7 @@ function fixedPodSpec(pod: KubeObject): string {
   return canonical({ ...rest, containers: bare(rest.containers), initContainers: bare(rest.initContainers) });
 }
 
-/** Faults of a change. */
+/** The errors of a change from `current` to `next`. */
 export function updateFaults(resource: Resource, current: KubeObject, next: KubeObject): FieldFault[] {
   const faults: FieldFault[] = [];
   if (resource.key === '/pods' && fixedPodSpec(current) !== fixedPodSpec(next))

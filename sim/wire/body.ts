@@ -1,6 +1,5 @@
-// Reads request bodies: the 3 MiB limit of kube-apiserver, JSON, YAML and protobuf, and what kind of object was
-// sent. A body that is too long is refused while it still arrives, so the answer goes out before the client finished
-// sending.
+// Reads request bodies in JSON, YAML or protobuf, up to kube-apiserver's limit of 3 MiB. A body that is too long is
+// refused while it arrives, so the client gets the answer before it has sent everything.
 import { parse } from 'yaml';
 import type { Call } from '../cluster.ts';
 import { headerValue } from './headers.ts';
@@ -14,10 +13,7 @@ const bodyLimitBytes = 3 * 1024 * 1024;
 const protobufType = 'application/vnd.kubernetes.protobuf';
 const mediaTypes = ['application/json', 'application/yaml', protobufType];
 
-/**
- * The whole request body.
- * @throws StatusError 413 over the limit
- */
+/** Reads the whole request body. @throws StatusError 413 when it is longer than the limit */
 export async function readBody(call: Call): Promise<Buffer> {
   const declared = Number(headerValue(call.rawHeaders, 'content-length') ?? '0');
   const refuse = (): StatusError => {
@@ -41,12 +37,12 @@ export async function readBody(call: Call): Promise<Buffer> {
   });
 }
 
-/** Media type of the request, without parameters, lower case; '' when none was given. */
+/** The media type of the request in lower case, without parameters; '' when it has none. */
 export function contentTypeOf(call: Call): string {
   return (headerValue(call.rawHeaders, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Parses JSON or YAML text into an object. */
+/** Parses JSON or YAML text into an object. @throws StatusError 400 when it is something else */
 export function parseObject(text: string, isYaml: boolean, kind?: string): JsonObject {
   let value: unknown;
   try {
@@ -63,7 +59,8 @@ export function parseObject(text: string, isYaml: boolean, kind?: string): JsonO
 }
 
 /**
- * The body as an object (of a kind, for the message when it is none) of JSON, YAML or protobuf; undefined when empty.
+ * Reads the request body as an object, from JSON, YAML or protobuf; undefined when it is empty.
+ * @param kind the expected kind, only for error messages
  */
 export async function readObject(call: Call, kind?: string): Promise<JsonObject | undefined> {
   const type = contentTypeOf(call);
@@ -79,7 +76,7 @@ export async function readObject(call: Call, kind?: string): Promise<JsonObject 
   return parseObject(bytes.toString('utf8'), isYaml, kind);
 }
 
-/** What a body must be. */
+/** The kind that a request body must have. */
 export interface ExpectedKind {
   readonly group: string;
   readonly version: string;
@@ -87,14 +84,17 @@ export interface ExpectedKind {
 }
 
 /**
- * The body as an object of a kind; apiVersion and kind filled in when absent.
- * @throws StatusError 400 when it is another kind
+ * Reads the request body as an object of a kind. Missing apiVersion and kind are filled in.
+ * @throws StatusError 400 when it is of another kind
  */
 export async function readKind(call: Call, expected: ExpectedKind): Promise<KubeObject> {
   return asKind((await readObject(call, expected.kind)) ?? {}, expected);
 }
 
-/** Checks and fills apiVersion, kind and metadata of a decoded object. */
+/**
+ * Checks that an object has the expected kind and version, and fills in apiVersion, kind and metadata.
+ * @throws StatusError 400 when it has another kind or version
+ */
 export function asKind(object: JsonObject, expected: ExpectedKind): KubeObject {
   const apiVersion = apiVersionOf(expected);
   const kind: unknown = object['kind'] ?? expected.kind;

@@ -1,6 +1,6 @@
-// Converts between the version an object is stored in and the version asked for. Only events and autoscalers differ
-// in more than their apiVersion. An Event written through events.k8s.io is the same object as the core one, so both
-// map without loss.
+// Converts objects between the version in which they are stored and the requested version. Only Events and
+// HorizontalPodAutoscalers differ in more than apiVersion. An Event has the same content in the core group and in
+// events.k8s.io, with other field names.
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
@@ -14,7 +14,7 @@ const eventNames: readonly (readonly [core: string, events: string])[] = [
   ['reportingComponent', 'reportingController'],
 ];
 
-/** A stored object in the version of `resource`. */
+/** Converts a stored object into the version of `resource`. */
 export function toVersion(resource: Resource, stored: KubeObject): KubeObject {
   const apiVersion = apiVersionOf(resource);
   if (stored.apiVersion === apiVersion) return stored;
@@ -55,7 +55,7 @@ function scalerToStored(written: KubeObject): KubeObject {
   };
 }
 
-/** An object as a client wrote it, in the version it is stored in. */
+/** Converts an object that a client sent into the version in which it is stored. */
 export function toStored(resource: Resource, written: KubeObject): KubeObject {
   if (resource.group === 'events.k8s.io') return rename(written, 'v1', 'core');
   if (resource.key === autoscalers && resource.version === 'v1') return scalerToStored(written);

@@ -1,5 +1,5 @@
-// Reads raw header arrays, as every identity header must be read. Node's `headers` object joins and drops repeated
-// headers, so it is never used here.
+// Reads headers from Node's raw header arrays. Node's `headers` object must not be used, because it joins or drops
+// repeated headers, and identities would change.
 
 /** A raw header array without HTTP/2 pseudo headers. */
 export function plainHeaders(raw: readonly string[]): string[] {
@@ -11,7 +11,7 @@ export function plainHeaders(raw: readonly string[]): string[] {
   return out;
 }
 
-/** All values of a header, in order; the name in any case. */
+/** All values of a header, in order. Upper and lower case in the name count as equal. */
 export function headerValues(raw: readonly string[], name: string): string[] {
   const wanted = name.toLowerCase();
   const out: string[] = [];
@@ -19,12 +19,12 @@ export function headerValues(raw: readonly string[], name: string): string[] {
   return out;
 }
 
-/** First value of a header, or undefined. */
+/** The first value of a header; undefined when it is absent. */
 export function headerValue(raw: readonly string[], name: string): string | undefined {
   return headerValues(raw, name)[0];
 }
 
-/** Header bytes arrive as latin1; Go reads them as UTF-8. */
+/** Decodes a header value as UTF-8, as Go does. Node decodes headers as latin1. */
 export function utf8(value: string): string {
   // oxlint-disable-next-line no-control-regex
   return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'latin1').toString('utf8');

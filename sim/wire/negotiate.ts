@@ -1,8 +1,8 @@
-// Which form of answer the client accepts: JSON or YAML; the object itself, a Table of it, or its metadata only
-// (apiserver/pkg/endpoints/handlers/negotiation). The first clause that can be served wins; protobuf cannot.
+// Chooses the form of an answer by the Accept header: JSON or YAML; the object, a Table, or its metadata only
+// (apiserver/pkg/endpoints/handlers/negotiation). The first supported media type is used. Protobuf is not supported.
 import { notAcceptable } from '../api/status-error.ts';
 
-/** The form to answer in. */
+/** The form of an answer. */
 export interface Negotiated {
   readonly format: 'json' | 'yaml';
   readonly shape: 'object' | 'table' | 'partial';
@@ -12,8 +12,8 @@ const plain: Negotiated = { format: 'json', shape: 'object' };
 const served = ['application/json', 'application/yaml'];
 
 /**
- * Reads an Accept header; none means JSON.
- * @throws StatusError 406 when nothing in it can be served
+ * Parses an Accept header. Without one, the answer is JSON.
+ * @throws StatusError 406 when no media type in it is supported
  */
 export function negotiate(accept: string | undefined): Negotiated {
   if (accept === undefined || accept.trim() === '') return plain;

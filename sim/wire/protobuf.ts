@@ -1,6 +1,6 @@
-// Decodes `application/vnd.kubernetes.protobuf` bodies into the JSON form, since kubectl sends typed objects that
-// way. Answers are never protobuf. Go always sends the zero of a non-pointer field, so the specification says which
-// zeros to drop.
+// Decodes request bodies of type `application/vnd.kubernetes.protobuf` into JSON objects, because kubectl sends
+// built-in types this way. Answers are never protobuf. Go's protobuf contains zeros of non-pointer fields that its JSON
+// leaves out; the flags in the specification say which ones.
 import type { KubernetesSpec, ProtobufField } from '../schema/spec.ts';
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject } from '../types.ts';
@@ -10,7 +10,7 @@ const magic = Buffer.from('k8s\0', 'latin1');
 type Messages = KubernetesSpec['messages'];
 type RawValue = number | bigint | Buffer;
 
-/** Fields of one message in order: number and raw value (varint, or bytes). */
+/** Reads the fields of one message, in order: the field's number and its raw value. */
 function* rawFields(bytes: Buffer): Generator<readonly [number: number, value: RawValue]> {
   let at = 0;
   const varint = (): bigint => {
@@ -40,8 +40,8 @@ function* rawFields(bytes: Buffer): Generator<readonly [number: number, value: R
 }
 
 /**
- * The object in a protobuf body; undefined when its kind has no known message (then the body is of an unknown format).
- * @throws StatusError 400 when the bytes are no valid message
+ * Decodes the object in a protobuf body. Undefined when there is no message for its kind.
+ * @throws StatusError 400 when the bytes are not a valid message
  */
 export function decodeProtobuf(messages: Messages, body: Buffer): JsonObject | undefined {
   if (!body.subarray(0, 4).equals(magic)) throw badRequest('provided data does not appear to be a protobuf message');
@@ -60,7 +60,10 @@ export function decodeProtobuf(messages: Messages, body: Buffer): JsonObject | u
   return name === undefined ? undefined : { apiVersion, kind, ...decodeMessage(messages, name, raw) };
 }
 
-/** DeleteOptions and the like are sent under any group's version; their message is that of meta. */
+/**
+ * The name of the message for a kind; undefined when there is none. Kinds such as DeleteOptions can be sent with any
+ * apiVersion, but their message is in meta/v1.
+ */
 function messageName(messages: Messages, apiVersion: string, kind: string): string | undefined {
   const slash = apiVersion.indexOf('/');
   const group = slash < 0 ? 'core' : apiVersion.slice(0, slash).split('.', 1)[0];
@@ -129,7 +132,7 @@ function decodeValue(messages: Messages, type: string, raw: RawValue): unknown {
   }
 }
 
-/** Messages that are a list in JSON. */
+/** Messages that are lists in JSON. */
 const wrappers = new Set(['k8s.io.api.authentication.v1.ExtraValue', 'k8s.io.api.authorization.v1.ExtraValue']);
 
 function valuesOf(bytes: Buffer): Map<number, RawValue> {
@@ -160,7 +163,7 @@ function duration(bytes: Buffer): string {
 
 const meta = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-/** Messages with a JSON form of their own. */
+/** Messages whose JSON form is not an object with their fields. */
 const specials: Readonly<Record<string, (bytes: Buffer) => unknown>> = {
   [`${meta}.Time`]: (bytes) => time(bytes, false),
   [`${meta}.MicroTime`]: (bytes) => time(bytes, true),

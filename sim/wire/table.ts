@@ -21,7 +21,7 @@ export function tableHead(resource: Resource): RowMaker['columns'] {
   return rowsOf(resource).columns;
 }
 
-/** One row; the object in it is its metadata, the whole or nothing. */
+/** Makes one row. Its `object` is the object's metadata, the whole object, or absent, as `includeObject` says. */
 export function tableRow(resource: Resource, object: KubeObject, includeObject: string, now: Date): JsonObject {
   const row = rowsOf(resource).row(object, now.getTime());
   if (includeObject === 'None') return row;

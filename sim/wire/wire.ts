@@ -1,5 +1,5 @@
-// How a stored object looks on the wire: converted to the version asked for, whole, as metadata only, or as a table
-// row. The JSON text is kept for each stored object, so that a hundred watchers cost one serialisation.
+// Makes the JSON of stored objects: converted to the requested version, and as a whole, as metadata only, or as table
+// rows. The JSON text of each object is cached, so that many watches need only one serialisation.
 import type { Negotiated } from './negotiate.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { tableHead, tableRow } from './table.ts';
@@ -8,7 +8,7 @@ import type { JsonObject, KubeObject } from '../types.ts';
 
 const texts = new WeakMap<KubeObject, Map<string, string>>();
 
-/** JSON text of a stored object in the version of `resource`. */
+/** The JSON text of a stored object, in the version of `resource`. */
 export function objectText(resource: Resource, object: KubeObject): string {
   let byVersion = texts.get(object);
   if (byVersion === undefined) texts.set(object, (byVersion = new Map()));
@@ -17,7 +17,7 @@ export function objectText(resource: Resource, object: KubeObject): string {
   return text;
 }
 
-/** The same as an item of a list: kinds of Go types come without kind and apiVersion there. */
+/** The JSON text of an object as an item of a list. As in Go, items of built-in kinds have no kind and apiVersion. */
 function itemText(resource: Resource, object: KubeObject): string {
   if (resource.definition !== undefined) return objectText(resource, object);
   const lead = `{"apiVersion":"${apiVersionOf(resource)}","kind":"${resource.kind}",`;
@@ -27,12 +27,12 @@ function itemText(resource: Resource, object: KubeObject): string {
   return JSON.stringify(rest);
 }
 
-/** `metav1.PartialObjectMetadata` of an object. */
+/** The `metav1.PartialObjectMetadata` of an object. */
 function partialOf(object: KubeObject): JsonObject {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
 }
 
-/** One object in the shape asked for; `includeObject` matters to tables only. */
+/** One object in the requested form. `table` is only used for the form Table. */
 export function shaped(
   resource: Resource,
   object: KubeObject,
@@ -51,7 +51,7 @@ export function shaped(
   };
 }
 
-/** A list in pieces of text: whole objects, metadata only, or table rows. */
+/** A list in the requested form, as parts of a JSON text. */
 export function* listPieces(
   resource: Resource,
   objects: readonly KubeObject[],

@@ -1,17 +1,17 @@
-// The two users of the demo and their rights in a simulated cluster. The rights are bound to user names, so a
-// gateway that forwarded another name would be refused.
+// The two users of the demo, and their RBAC in a simulated cluster. The roles are bound to user names, so requests fail
+// if the gateway forwards a wrong name.
 import type { JsonObject } from '../types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 
-/** Somebody who uses the demo. */
+/** A user of the demo. */
 export interface DemoUser {
   readonly name: string;
   readonly groups: readonly string[];
-  /** The only namespace they may look into; undefined for everywhere. */
+  /** The only namespace that the user may read; undefined for all. */
   readonly namespace: string | undefined;
 }
 
-/** `ada` may view and edit everywhere, `ben` may view one namespace. */
+/** The demo users: `ada` may view and edit all namespaces, `ben` may view one namespace. */
 export const demoUsers: readonly DemoUser[] = [
   { name: 'ada', groups: ['platform-team'], namespace: undefined },
   { name: 'ben', groups: ['storefront-team'], namespace: sharedNamespace.name },
@@ -29,7 +29,10 @@ function binding(name: string, role: string, user: string, namespace?: string): 
   };
 }
 
-/** Their rights, to be applied to a cluster. Nodes and the like are in no aggregated role, hence the extra one. */
+/**
+ * The roles and bindings of the demo users. An own ClusterRole is needed for nodes and other cluster-scoped resources,
+ * because the aggregated roles (view, edit) do not contain them.
+ */
 export function demoRights(): readonly JsonObject[] {
   const verbs = ['get', 'list', 'watch'];
   const reader: JsonObject = {

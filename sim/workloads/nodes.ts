@@ -1,4 +1,5 @@
-// The nodes of a simulated cluster. Without a Ready condition kubectl shows a node as Unknown.
+// The nodes of a simulated cluster. They need the condition Ready, because kubectl would otherwise show their status as
+// Unknown.
 import { timestamp, type JsonObject } from '../types.ts';
 
 const conditions: readonly (readonly [type: string, status: string, reason: string, message: string])[] = [
@@ -8,7 +9,7 @@ const conditions: readonly (readonly [type: string, status: string, reason: stri
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
 ];
 
-/** Node number `n` of a cluster, ready. */
+/** Makes the node with number `n`. It is ready. */
 export function simulatedNode(name: string, n: number, version: string, now: Date): JsonObject {
   const at = timestamp(now);
   const capacity = { cpu: '8', memory: '32Gi', pods: '110', 'ephemeral-storage': '100Gi' };

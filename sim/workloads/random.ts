@@ -1,19 +1,19 @@
-// Numbers that look random and are the same for the same seed, so that a simulated cluster can be made twice. Not
-// for secrets.
+// Pseudo-random numbers: the same seed gives the same numbers, so that a simulated cluster can be created again. Not to
+// be used for secrets.
 
-/** Draws numbers and choices. */
+/** A source of pseudo-random numbers. */
 export interface Random {
-  /** In [0, 1). */
+  /** A number from 0 to 1, excluding 1. */
   next(): number;
-  /** Whole, both ends included. */
+  /** A whole number from `least` to `most`, both included. */
   between(least: number, most: number): number;
-  /** One of the values; the list must not be empty. */
+  /** One of the values. The list must not be empty. */
   pick<T>(values: readonly T[]): T;
-  /** The values in another order. */
+  /** The values in random order. */
   shuffle<T>(values: readonly T[]): T[];
 }
 
-/** Makes a source from any text (FNV-1a, then mulberry32). */
+/** Makes a source from a seed text (FNV-1a, then mulberry32). */
 export function createRandom(seed: string): Random {
   let state = 0x811c_9dc5;
   for (const byte of Buffer.from(seed)) state = Math.imul(state ^ byte, 0x0100_0193);

@@ -1,12 +1,12 @@
-// Gives the first pods of a seeded cluster a past: created days ago, some restarted since. Pods are made by the
-// simulator's controllers, so this waits until each runs, and changes it once.
+// Makes the first pods of a new simulated cluster look old: created days ago, and some of them restarted. The pods are
+// created by the simulator's controllers, so each pod is changed once, when it runs.
 import type { Random } from './random.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import type { WorkloadStore } from './workload-store.ts';
 
 const dayMs = 86_400_000;
 
-/** Sets the age, and now and then a restart, of the first pods once they run. Returns the end. */
+/** Changes age and restarts of the first pods when they run. Returns a function that ends this. */
 export function ageFirstPods(
   store: WorkloadStore,
   scope: {
@@ -35,7 +35,7 @@ export function ageFirstPods(
     }
   };
   const end = store.subscribe('Pod', (type, pod) => {
-    // Later, not inside the listener: other listeners must see the changes in order.
+    // The change is made after the listener has returned, so that other listeners see changes in the right order.
     if (type !== 'DELETED') queueMicrotask(() => age(pod));
   });
   const stop = (): void => end();

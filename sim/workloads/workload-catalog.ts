@@ -1,23 +1,23 @@
-// What plausible clusters are filled with: well-known software by namespace, with versions to roll between. Versions
-// are in release order, since the demo rolls forward through them and starts again.
+// The workloads with which simulated clusters are filled: well-known software by namespace, with versions for rollouts.
+// Versions are in the order of their release. The demo rolls forward through them, and then begins again.
 
 /** One workload of a namespace. */
 export interface AppTemplate {
   readonly name: string;
   readonly kind: 'Deployment' | 'StatefulSet' | 'DaemonSet';
-  /** Without tag. */
+  /** The image without its tag. */
   readonly image: string;
-  /** Tags, oldest first. */
+  /** The tags of the image, oldest first. */
   readonly versions: readonly string[];
   readonly tier: 'frontend' | 'api' | 'data' | 'platform' | 'jobs';
-  /** Container port, also the port of its Service. */
+  /** The port of the container and of its Service. */
   readonly port: number;
   readonly replicas: readonly [least: number, most: number];
-  /** Contents of its ConfigMap. */
+  /** The data of its ConfigMap. */
   readonly config: Readonly<Record<string, string>>;
 }
 
-/** A namespace and who owns it. */
+/** A namespace with its team and workloads. */
 export interface NamespaceTemplate {
   readonly name: string;
   readonly team: string;
@@ -49,7 +49,7 @@ function namespace(name: string, team: string, rows: readonly Row[]): NamespaceT
   return { name, team, apps };
 }
 
-/** In every cluster. */
+/** The namespace kube-system, which every cluster has. */
 export const systemNamespace: NamespaceTemplate = namespace('kube-system', 'platform', [
   [
     'coredns',
@@ -83,7 +83,7 @@ export const systemNamespace: NamespaceTemplate = namespace('kube-system', 'plat
   ],
 ]);
 
-/** Shared services of a cluster: one or two of these. */
+/** Namespaces with shared services. Each cluster has one or two of them. */
 export const platformNamespaces: readonly NamespaceTemplate[] = [
   namespace('monitoring', 'platform', [
     [
@@ -185,7 +185,7 @@ export const platformNamespaces: readonly NamespaceTemplate[] = [
   ]),
 ];
 
-/** In every cluster too: the one the demo's second user may look into. */
+/** A namespace that every cluster has. The demo user `ben` may view only this one. */
 export const sharedNamespace: NamespaceTemplate = namespace('shop', 'storefront', [
   [
     'storefront',
@@ -202,7 +202,7 @@ export const sharedNamespace: NamespaceTemplate = namespace('shop', 'storefront'
   ['valkey', 'Deployment', 'docker.io/valkey/valkey', '8.0.3 8.1.3', 'data', 6379, [1, 1], 'maxmemory=256mb'],
 ]);
 
-/** What else people use a cluster for: one or two of these. */
+/** Namespaces of further teams. Each cluster has one or two of them. */
 export const teamNamespaces: readonly NamespaceTemplate[] = [
   namespace('media', 'streaming', [
     [

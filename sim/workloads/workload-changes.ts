@@ -1,5 +1,5 @@
-// The changes of a living cluster, one for each call: a container restarts, a Deployment rolls to its next version
-// or scales, a pod is evicted, a probe fails. A workload that somebody else changed is left alone from then on.
+// Makes changes as in a real cluster, one for each call: a container restarts, a Deployment is updated or scaled, a pod
+// is evicted, a probe fails. A workload that somebody else has changed is not changed again.
 import type { Random } from './random.ts';
 import type { Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
@@ -13,12 +13,12 @@ import {
 import { liveLabel, versionLabel } from './workload-objects.ts';
 import type { WorkloadStore } from './workload-store.ts';
 
-/** As kube-apiserver's --event-ttl. */
+/** How long Events are kept, in milliseconds; the default of kube-apiserver's --event-ttl. */
 const eventTtlMs = 3_600_000;
-/** A workload grows by at most this many replicas over what its template allows. */
+/** By how many replicas a Deployment may exceed the maximum of its template. */
 const extraReplicas = 1;
 
-/** Makes the function that changes one thing, or nothing when there is nothing it may change. */
+/** Returns a function that makes one change each time it is called. It does nothing when no workload may be changed. */
 export function createChanges(store: WorkloadStore, random: Random, clock: Clock): () => void {
   const changes = new Changes(store, random, clock);
   return () => changes.next();
@@ -28,7 +28,10 @@ class Changes {
   readonly #store: WorkloadStore;
   readonly #random: Random;
   readonly #clock: Clock;
-  /** Generation of each workload after our last change. Another one means that it was changed by others. */
+  /**
+   * The metadata.generation of each workload after the last change made here, by uid. Another generation means that
+   * somebody else has changed the workload.
+   */
   readonly #generations = new Map<string, number>();
 
   constructor(store: WorkloadStore, random: Random, clock: Clock) {

@@ -1,17 +1,17 @@
-// The objects of a plausible workload: Deployment, StatefulSet or DaemonSet with its Service and ConfigMap. A label
-// that changes with a rollout must not be in the selector.
+// Makes the objects of a workload: a Deployment, StatefulSet or DaemonSet, with its Service and ConfigMap. The version
+// label must not be in the selector, because it changes with each rollout.
 import type { JsonObject } from '../types.ts';
 import type { AppTemplate } from './workload-catalog.ts';
 
-/** Marks what `liveWorkloads` may change: objects made by people are left alone. */
+/** A label on workloads that `liveWorkloads` may change. Objects that users create do not have it. */
 export const liveLabel = 'simulation.portcullis.io/live';
 
-/** Labels of a workload, without the version: that one is on pods only, where it may change. */
+/** The labels of a workload. The version label is only set on pods, where it may change. */
 export function labelsOf(app: AppTemplate, team: string): Readonly<Record<string, string>> {
   return { app: app.name, tier: app.tier, team, 'app.kubernetes.io/name': app.name };
 }
 
-/** Its Service: headless for a StatefulSet. */
+/** The Service of a workload. For a StatefulSet it is headless. */
 export function serviceOf(app: AppTemplate, metadata: JsonObject): JsonObject {
   return {
     apiVersion: 'v1',
@@ -25,7 +25,7 @@ export function serviceOf(app: AppTemplate, metadata: JsonObject): JsonObject {
   };
 }
 
-/** The workload itself, at a version. */
+/** The Deployment, StatefulSet or DaemonSet, with the given version of its image. */
 export function workloadOf(
   app: AppTemplate,
   team: string,
@@ -65,7 +65,7 @@ export function workloadOf(
   };
 }
 
-/** A version as a label value. */
+/** Turns a version into a valid label value. */
 export function versionLabel(version: string): string {
   return version.replaceAll(/[^A-Za-z0-9._-]/g, '-').slice(0, 63);
 }

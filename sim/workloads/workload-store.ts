@@ -1,5 +1,5 @@
-// What workloads need of the store they live in.
+// The type of the access to simulated objects through which workloads are created and changed.
 import type { SimObjects } from '../api/objects.ts';
 
-/** What this needs of a simulator: `simulator.store`. */
+/** The functions of `simulator.store` that workloads need. */
 export type WorkloadStore = Pick<SimObjects, 'apply' | 'get' | 'list' | 'update' | 'remove' | 'subscribe'>;

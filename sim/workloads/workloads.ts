@@ -1,5 +1,5 @@
-// Fills a simulated cluster with plausible workloads, different for each cluster and the same for the same seed, and
-// lets them change by themselves. Objects that people made or changed are never touched.
+// Fills a simulated cluster with workloads and lets them change by themselves. Each cluster name gives other workloads,
+// and the same seed always gives the same ones. Objects that users created or changed are not touched.
 import { createRandom, type Random } from './random.ts';
 import { createClock, type Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject } from '../types.ts';
@@ -20,29 +20,29 @@ export { demoUsers, type DemoUser } from './demo-users.ts';
 
 const dayMs = 86_400_000;
 
-/** Which workloads. */
+/** What the workloads depend on. */
 export interface SeedOptions {
-  /** Name of the cluster: another name, other workloads. */
+  /** The name of the cluster. Clusters with other names get other workloads. */
   readonly name: string;
-  /** Default 1. */
+  /** A seed for the choice of workloads. Default 1. */
   readonly seed?: string | number;
-  /** Default: now. Everything is older than this. */
+  /** The time at which all objects already exist. Default: now. */
   readonly now?: Date;
 }
 
-/** What was made. */
+/** What was created. */
 export interface SeededWorkloads {
-  /** Names of the namespaces that teams work in (not kube-system, not the platform's). */
+  /** The namespaces of teams, without kube-system and the shared services. */
   readonly teamNamespaces: readonly string[];
-  /** How many pods there will be once all run. */
+  /** The number of pods when all of them run. */
   readonly podCount: number;
-  /** Stops giving new pods their age; by itself it ends with the last of `podCount` pods. */
+  /** Ends the ageing of new pods. The ageing also ends by itself, after the first `podCount` pods. */
   close(): void;
 }
 
 /**
- * Creates namespaces, workloads, services, config maps, secrets and the demo users' rights. 10 to 30 pods on up to four
- * nodes.
+ * Creates namespaces, workloads, Services, ConfigMaps, Secrets and the RBAC of the demo users. A cluster gets 10 to 30
+ * pods.
  */
 export function seedWorkloads(store: WorkloadStore, options: SeedOptions): SeededWorkloads {
   const random = createRandom(`${options.seed ?? 1}/${options.name}`);
@@ -111,14 +111,14 @@ function seedNamespace(store: WorkloadStore, template: NamespaceTemplate, random
   return podCount;
 }
 
-/** How workloads change. */
+/** How often workloads change. */
 export interface LiveOptions extends SeedOptions {
-  /** Average time between two changes, default 4 s. */
+  /** Average time between two changes, in milliseconds. Default 4 s. */
   readonly periodMs?: number;
   readonly clock?: Clock;
 }
 
-/** Changes seeded workloads every few seconds: restarts, rollouts, scaling, evictions, events. Ends with close(). */
+/** Changes the workloads every few seconds: restarts, rollouts, scaling, evictions, Events. Ends with close(). */
 export function liveWorkloads(store: WorkloadStore, options: LiveOptions): { close(): void } {
   const random = createRandom(`live ${options.seed ?? 1}/${options.name}`);
   const clock = options.clock ?? createClock();

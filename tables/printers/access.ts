@@ -1,5 +1,6 @@
-// Rows of bindings, certificates, webhooks and admission policies. A binding's subjects are three wide columns by kind.
-// Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of role bindings, certificates, webhooks and admission policies. The subjects of a binding fill three columns
+// (users, groups, service accounts) that only `-o wide` shows. Follows pkg/printers/internalversion of Kubernetes v1.36
+// (Apache-2.0).
 import { labelsText, sortedEntries, type LabelSelector } from '../cells.ts';
 import { humanDuration } from '../human-duration.ts';
 import { printer, type Cells, type KubeObject, type Printers } from '../printer.ts';
@@ -57,7 +58,7 @@ function paramRefCell({ spec }: PolicyBinding): string {
   return reference?.selector === undefined ? '<unset>' : goSelector(reference.selector);
 }
 
-/** The String method Go generates for a LabelSelector. */
+/** A LabelSelector as text, in the format of the String method that Go's protobuf generator writes. */
 function goSelector({ matchLabels, matchExpressions = [] }: LabelSelector): string {
   const labels = sortedEntries(matchLabels)
     .map(([key, value]) => `${key}: ${value},`)

@@ -1,6 +1,5 @@
-// Rows of leases, priorities, flow control, API services and storage versions. API services are printed by the
-// aggregator, the others by the API server. Follows pkg/printers/internalversion and kube-aggregator of Kubernetes
-// v1.36 (Apache-2.0).
+// Rows of leases, priorities, flow control, API services and storage versions. Rows of API services follow
+// kube-aggregator, all others pkg/printers/internalversion, both of Kubernetes v1.36 (Apache-2.0).
 import { shortList } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 

@@ -1,10 +1,10 @@
-// Rows of the other core types: nodes, namespaces, configuration, quotas, events. An event's times and count are in
-// different fields in its two API groups, and a redacted secret keeps its DATA count in an annotation. Follows
+// Rows of nodes, namespaces, configuration, quotas and events. The two API groups for events have times and counts in
+// different fields. The index does not store the data of a Secret, so the DATA column comes from an annotation. Follows
 // pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { sortedEntries } from '../cells.ts';
 import { printer, type Ages, type KubeObject, type Printers } from '../printer.ts';
 
-/** How many keys `data` of a secret had before the index dropped it. */
+/** Annotation on a stored Secret: how many keys `data` had before the index removed it. */
 export const dataCountAnnotation = 'search.portcullis.io/data-count';
 
 interface Node extends KubeObject {
@@ -47,7 +47,7 @@ interface EventSource {
   readonly host?: string;
 }
 
-/** An Event of the core group or of events.k8s.io, whose fields have other names. */
+/** An Event of the core group, or of events.k8s.io, which uses other field names. */
 interface Event extends KubeObject {
   readonly message?: string;
   readonly note?: string;
@@ -121,7 +121,10 @@ interface Quota extends KubeObject {
   };
 }
 
-/** `cpu: 1/2, pods: 3/10` of the limits or of all else. */
+/**
+ * Used and permitted amounts, such as `cpu: 1/2, pods: 3/10`: those named `limits.…` when isLimit is true, else all
+ * others.
+ */
 function quotaText({ status }: Quota, isLimit: boolean): string {
   const used = new Map(Object.entries(status?.used ?? {}));
   return sortedEntries(status?.hard)

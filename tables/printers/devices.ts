@@ -1,5 +1,6 @@
-// Rows of resource.k8s.io: device classes, claims, slices and taints. A claim's state is a list, `allocated,reserved`,
-// and a pool status request sums over its pools. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of resource.k8s.io: device classes, claims, slices and taints. The STATE of a claim can have several words, such
+// as `allocated,reserved`. The numbers of a pool status request are sums over its pools. Follows
+// pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { printer, type KubeObject, type Printers } from '../printer.ts';
 
 interface Claim extends KubeObject {
@@ -38,7 +39,7 @@ function endOf({ status }: PoolRequest) {
   return status?.conditions?.find((c) => (c.type === 'Complete' || c.type === 'Failed') && c.status === 'True');
 }
 
-/** Undefined where nothing was counted. */
+/** The pools whose devices were counted; undefined when there is no count, because it is missing or failed. */
 function countedPools(request: PoolRequest): readonly Pool[] | undefined {
   const isCounted = request.status !== undefined && endOf(request)?.type !== 'Failed';
   return isCounted ? (request.status?.pools ?? []) : undefined;

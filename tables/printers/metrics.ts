@@ -1,5 +1,5 @@
-// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). The n-th status belongs to the n-th metric only
-// when it is of the same kind; a value without a status is `<unknown>`.
+// The TARGETS cell of a HorizontalPodAutoscaler (autoscaling/v2). The status at position n belongs to the metric at
+// position n only if both are of the same kind. A metric without a status shows `<unknown>` as its value.
 import { shortList } from '../cells.ts';
 
 interface Target {
@@ -19,9 +19,9 @@ interface Metric {
 
 type MetricKind = 'resource' | 'containerResource' | 'pods' | 'object' | 'external';
 
-/** autoscaling/v2 MetricSpec. */
+/** The same as autoscaling/v2 MetricSpec. */
 export type MetricSpec = { readonly type?: string } & { readonly [Kind in MetricKind]?: Metric };
-/** autoscaling/v2 MetricStatus. */
+/** The same as autoscaling/v2 MetricStatus. */
 export type MetricStatus = { readonly type?: string } & {
   readonly [Kind in MetricKind]?: Reported;
 };
@@ -63,7 +63,7 @@ function resourceText({ name, target = {} }: Metric, reported: Reported | undefi
   return `${name}: ${now === undefined ? '<unknown>' : `${now}%`}/${wanted === undefined ? '<auto>' : `${wanted}%`}`;
 }
 
-/** A status of this kind without the value prints a nil quantity, as Go does. */
+/** The reported value. When the status lacks the value, Go prints a nil quantity as `<nil>`, and so does this. */
 function currentText(reported: Reported | undefined, field: 'averageValue' | 'value'): string {
   return reported === undefined ? '<unknown>' : (reported.current?.[field] ?? '<nil>');
 }

@@ -1,6 +1,6 @@
-// Rows of services, their endpoints and what routes to them. The external address depends on the service's type, and
-// lists are cut after three with a count of the rest. Follows pkg/printers/internalversion of Kubernetes v1.36
-// (Apache-2.0).
+// Rows of services, their endpoints, ingresses and network policies. The external address depends on the type of the
+// service. Lists show three items and the number of further ones. Follows pkg/printers/internalversion of Kubernetes
+// v1.36 (Apache-2.0).
 import { labelsText, markedName, selectorCell, shortList, type LabelSelector } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 
@@ -23,7 +23,7 @@ interface Service {
   readonly status?: { readonly loadBalancer?: LoadBalancer };
 }
 
-/** Addresses, sorted and once each. */
+/** The addresses of a load balancer, sorted, each once. */
 function balancerAddresses(balancer: LoadBalancer | undefined): readonly string[] {
   const addresses = (balancer?.ingress ?? [])
     .map(({ ip, hostname }) => ip || hostname || '')
@@ -71,7 +71,7 @@ function hostsCell(rules: readonly { readonly host?: string }[]): string {
     if (!isCut && host) hosts.push(host);
   }
   if (hosts.length === 0) return '*';
-  // The rest is counted in rules, with those that have no host.
+  // As in kube-apiserver, the number of further items counts rules, including rules without a host.
   return isCut ? `${hosts.join(',')} + ${rules.length - shown} more...` : hosts.join(',');
 }
 
@@ -169,7 +169,7 @@ CIDRs:string | CIDRs defines the IP blocks in CIDR notation (e.g. "192.168.0.0/2
 Age:string | @age`,
     { CIDRs: ({ spec }) => (spec?.cidrs ?? []).join(',') },
   ),
-  // Two columns and three cells: so it is in kube-apiserver.
+  // The row has three cells although there are two columns, as in kube-apiserver.
   'ipaddresses.networking.k8s.io': printer<{
     readonly spec?: {
       readonly parentRef?: {

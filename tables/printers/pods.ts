@@ -1,6 +1,6 @@
-// Rows of pods and of what selects or holds them. Easy to get wrong: a pod's STATUS is no field of it but is found from
-// its phase, its reason, its containers from last to first and its deletion. Follows pkg/printers/internalversion of
-// Kubernetes v1.36 (Apache-2.0), as do the descriptions.
+// Rows of pods, and of types that select or hold pods. Easy to get wrong: the STATUS column is not a field of a pod. It
+// is computed from phase, reason, the containers from last to first, and the deletion timestamp. Rows and column
+// descriptions follow pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { labelsText, templateCells, type PodTemplate } from '../cells.ts';
 import { printer, type Ages, type Cell, type KubeObject, type Printers, type RowCondition } from '../printer.ts';
 
@@ -43,12 +43,12 @@ interface Pod extends KubeObject {
   };
 }
 
-/** What is counted while the containers are looked at. */
+/** The totals that are collected while the containers of a pod are read. */
 interface Progress {
   reason: string;
   ready: number;
   restarts: number;
-  /** Unix milliseconds of the last restart, 0 for none. */
+  /** When a container last restarted, in Unix milliseconds; 0 when none did. */
   lastRestartMs: number;
 }
 
@@ -84,7 +84,7 @@ function readProgress(pod: Pod, sidecars: ReadonlySet<string | undefined>): Prog
   return progress;
 }
 
-/** The reason of a pod that is being deleted; undefined for others. */
+/** The STATUS of a pod that is being deleted; undefined when its STATUS does not depend on the deletion. */
 function endingReason({ metadata, status }: Pod): string | undefined {
   if (!metadata?.deletionTimestamp) return undefined;
   if (status?.reason === 'NodeLost') return 'Unknown';
@@ -113,7 +113,10 @@ function countRestarts(progress: Progress, { restartCount = 0, lastState }: Cont
   if (finishedMs > progress.lastRestartMs) progress.lastRestartMs = finishedMs;
 }
 
-/** Init containers in their order up to the first that is not done. Returns whether there is one. */
+/**
+ * Reads init containers in order, up to the first that is not done. A sidecar is done once it has started. Returns true
+ * when one is not done.
+ */
 function readInitContainers(
   pod: Pod,
   sidecars: ReadonlySet<string | undefined>,
@@ -158,7 +161,7 @@ function readContainers(pod: Pod, progress: Progress): void {
     }
   }
   if (progress.reason !== 'Completed') return;
-  // One container that still runs outweighs those that are done.
+  // A container has completed, but the pod counts as running when it is ready and another container runs.
   if (hasRunning && (pod.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True'))
     progress.reason = 'Running';
   else if (errorReason !== '') progress.reason = errorReason;

@@ -1,6 +1,6 @@
-// Rows of volumes, claims and what provides them. An object that is being deleted is `Terminating` whatever its phase,
-// and an unbound claim shows neither capacity nor access modes. Follows pkg/printers/internalversion of Kubernetes
-// v1.36 (Apache-2.0).
+// Rows of volumes, claims, storage classes and CSI drivers. An object that is being deleted shows
+// `Terminating`, whatever its phase. A claim that is not bound shows neither capacity nor access modes. Follows
+// pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { markedName } from '../cells.ts';
 import { printer, type KubeObject, type Printers } from '../printer.ts';
 

@@ -1,5 +1,5 @@
-// Rows of the workload types of apps, batch and autoscaling. The cell of a missing selector is empty for a deployment
-// and `<none>` for the others, as in kube-apiserver. Follows pkg/printers/internalversion of Kubernetes v1.36
+// Rows of the workload types in apps, batch and autoscaling. As in kube-apiserver, a missing selector gives an empty
+// cell for a deployment, and `<none>` for the other types. Follows pkg/printers/internalversion of Kubernetes v1.36
 // (Apache-2.0).
 import {
   flagText,

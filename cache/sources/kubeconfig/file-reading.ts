@@ -1,25 +1,25 @@
-// Reads whole files in one consistent state. The signature of a file is taken from the open file, not from a second
-// look at the path, so that it belongs to the content that was read.
+// Reads whole files, and notices when a file is written during the read. The signature of a file is taken from the open
+// file handle and not from the path, so that it always belongs to the content that was read.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';
 import { unusable } from '../unusable.ts';
 
-/** Longest token, key or certificate file, in bytes. */
+/** Upper limit for token, key and certificate files, in bytes. */
 export const maxCredentialBytes = 10 * 1024 * 1024;
 
-/** What reading one file gave: its text, or why there is none; `signature` is for {@link FileWatch.setFiles}. */
+/** The text of a file, or `fault`: why it could not be read. `signature` is for {@link FileWatch.setFiles}. */
 export type FileReading =
   | { readonly text: string; readonly signature: string }
   | { readonly fault: string; readonly signature: string };
 
-/** Reads one file as UTF-8, at most `maxBytes` long. Never rejects. */
+/** Reads one file as UTF-8. A file longer than `maxBytes` gives a fault. Never rejects. */
 export async function readWhole(file: string, maxBytes: number): Promise<FileReading> {
   try {
     for (let attempt = 0; ; attempt += 1) {
       const reading = await readOnce(file, maxBytes);
-      // Otherwise the file was written during the read. After three tries we take what there is; the watch will see the
-      // change.
+      // The file was written during the read, so it is read again. After three attempts the last content is returned;
+      // the file watch notices the change later.
       if (reading.complete || attempt === 2) return reading.result;
     }
   } catch (error) {
@@ -28,13 +28,16 @@ export async function readWhole(file: string, maxBytes: number): Promise<FileRea
   }
 }
 
-/** Reads each of the files once, as {@link readWhole}. */
+/** Reads each file once, with {@link readWhole}. Returns the results by path. */
 export async function readAll(files: readonly string[], maxBytes: number): Promise<ReadonlyMap<string, FileReading>> {
   const unique = [...new Set(files)];
   return new Map(await Promise.all(unique.map(async (file) => [file, await readWhole(file, maxBytes)] as const)));
 }
 
-/** Looks a file up among those that were read. @throws GatewayError CLUSTER_UNUSABLE naming file and reason */
+/**
+ * The text of one of the files that were read.
+ * @throws GatewayError CLUSTER_UNUSABLE with the file's name and the reason
+ */
 export function textOf(files: ReadonlyMap<string, FileReading>, file: string): string {
   const reading = files.get(file) ?? { fault: 'was not read', signature: '' };
   if ('fault' in reading) throw unusable(`${file}: ${reading.fault}`);
@@ -52,14 +55,14 @@ async function readOnce(
   file: string,
   maxBytes: number,
 ): Promise<{ readonly complete: boolean; readonly result: FileReading }> {
-  // Non-blocking: opening a pipe nobody writes to would hold a thread for ever.
+  // Non-blocking, because opening a named pipe that has no writer would block a thread of the pool for ever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const before = await handle.stat({ bigint: true });
     const signature = signatureOf(before);
     const failed = (fault: string) => ({ complete: true, result: { fault, signature } });
     if (before.isDirectory()) return failed('is a folder');
-    if (!before.isFile()) return failed('is not a regular file, and only those can be watched for changes');
+    if (!before.isFile()) return failed('is not a regular file; only regular files can be watched for changes');
     if (before.size > maxBytes) return failed(`is larger than ${maxBytes / 1024 / 1024} MiB`);
     const bytes = await handle.readFile();
     const complete = signatureOf(await handle.stat({ bigint: true })) === signature;

@@ -1,5 +1,6 @@
-// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, credential plan, and its identity.
-// Pure: files were read before. A fault of one context becomes that cluster's problem and does not disturb the others.
+// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, how to authenticate, and identity.
+// Reads no files; the caller passes their texts. A fault in one context becomes the `problem` of that cluster and does
+// not affect the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { clusterName, isSubdomain } from '../../model/cluster-names.ts';
@@ -18,24 +19,27 @@ import {
 } from './kubeconfig-user.ts';
 import { unusable } from '../unusable.ts';
 
-/** Name of the context extension that holds the cluster's labels. */
+/** The name of the extension of a context that holds the cluster's labels. */
 export const labelsExtension = 'gateway.portcullis.io/labels';
-/** Name of the cluster extension that is passed to exec plugins (client-go `clientcmdapi`). */
+/** The name of the extension of a cluster that is passed to exec plugins (client-go `clientcmdapi`). */
 const execExtension = 'client.authentication.k8s.io/exec';
 
-/** A cluster without its credential source: plain data, so that loads can be compared. */
+/** A cluster before its credential source is made. It is plain data, so that two loads of a file can be compared. */
 export interface ClusterDraft {
-  /** File, context and occurrence: the same over all reloads. */
+  /**
+   * Identifies the context: made of file, context name and occurrence, so it stays the same when the file is read
+   * again.
+   */
   readonly key: string;
-  /** Digest of everything it was made of. */
+  /** Digest of the kubeconfig entries and file contents that this draft of a cluster was made of. */
   readonly inputs: string;
   readonly spec: Omit<ClusterSpec, 'credential'>;
   readonly plan: CredentialPlan;
-  /** Set when the plan is a plugin that asks for it. */
+  /** What the exec plugin is told about the cluster; undefined unless the plugin sets provideClusterInfo. */
   readonly execCluster: ExecClusterInfo | undefined;
 }
 
-/** One context with its cluster and user, undefined where the file does not have them. */
+/** A context with the cluster and user it names; undefined when the file has no entry of that name. */
 interface Parts {
   readonly file: string;
   readonly context: ContextEntry;
@@ -43,15 +47,16 @@ interface Parts {
   readonly user: UserEntry | undefined;
 }
 
-/** Files the contexts of a kubeconfig refer to, absolute. */
+/** Absolute paths of the certificate, key and token files that the contexts of a kubeconfig refer to. */
 export function referencedFiles(file: string, kubeconfig: Kubeconfig): readonly string[] {
   return kubeconfig.contexts.flatMap((context) => filesOf(partsOf(file, kubeconfig, context)));
 }
 
 /**
- * Every context of a file as a draft, in file order; what is wrong with one is its `problem` InvalidConfiguration.
- * @param read gives the text of one of {@link referencedFiles}, or throws GatewayError CLUSTER_UNUSABLE
- * @param before the drafts in use now, by key; one whose inputs are the same is returned itself
+ * Makes a draft of a cluster for every context, in the order of the file. A context with a fault gets the problem
+ * InvalidConfiguration.
+ * @param read returns the text of one of {@link referencedFiles}, or throws GatewayError CLUSTER_UNUSABLE
+ * @param before the present drafts by key; a draft whose inputs are unchanged is returned as the same instance
  */
 export function draftClusters(
   file: string,
@@ -68,7 +73,7 @@ export function draftClusters(
     const inputs = digest([parts, filesOf(parts).map((path) => attempt(() => read(path)))]);
     const last = before.get(key);
     if (last?.inputs === inputs) return last;
-    // client-go starts with `token` while tokenFile cannot be read, but never goes back to it.
+    // client-go uses `token` only until it could read tokenFile for the first time.
     const mayFallBack = last?.plan.kind !== 'token-file';
     return { key, inputs, ...draftCluster(parts, occurrence, read, mayFallBack) };
   });
@@ -121,7 +126,7 @@ function draftCluster(
     const tls = trustOf(file, cluster, read);
     const proxy = cluster.proxyUrl === '' ? undefined : parseProxy(cluster.proxyUrl);
     const labels = labelsOf(context);
-    // As client-go: over plain http no credential is sent, since everybody on the way could read it.
+    // As in client-go: no credential is sent over plain http, since anyone on the network path could read it.
     const anonymous = user === undefined || endpoint.scheme === 'http';
     const plan = anonymous ? anonymousPlan : planCredential(file, user, read, mayFallBack);
     const transportKey = digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null]);
@@ -153,11 +158,11 @@ function missing(what: string, name: string): string {
   return name === '' ? `the context names no ${what}` : `the ${what} "${name}" is not in this file`;
 }
 
-/** How the cluster's certificate is verified. @throws GatewayError CLUSTER_UNUSABLE with the reason */
+/** How the API server's certificate is verified. @throws GatewayError CLUSTER_UNUSABLE with the reason */
 export function trustOf(file: string, cluster: ClusterEntry, read: ReadText): TlsTrust {
   const what = `certificate-authority of cluster "${cluster.name}"`;
   const hasAuthority = cluster.caData !== '' || cluster.caFile !== '';
-  // client-go refuses the pair as well: nobody can know which of the two was meant.
+  // client-go refuses this combination, too: nobody can know which of the two settings was meant.
   if (cluster.insecure && hasAuthority) {
     throw unusable(`cluster "${cluster.name}" has insecure-skip-tls-verify and a certificate-authority; remove one`);
   }
@@ -184,8 +189,8 @@ function labelsOf(context: ContextEntry): Readonly<Record<string, string>> {
 }
 
 /**
- * Why this is not a Kubernetes label (apimachinery `validation.IsQualifiedName`, `IsValidLabelValue`), or undefined
- * when it is.
+ * Why the key and value are not a valid Kubernetes label (apimachinery `validation.IsQualifiedName`,
+ * `IsValidLabelValue`); undefined when they are.
  */
 export function labelFault(key: string, value: string): string | undefined {
   const slash = key.indexOf('/');
@@ -208,12 +213,15 @@ function clusterInfo(cluster: ClusterEntry, tls: TlsTrust): ExecClusterInfo {
   };
 }
 
-/** SHA-256 of the JSON of `parts`, hexadecimal. Equal digests mean equal parts. */
+/** SHA-256 of the JSON text of `parts`, in hexadecimal. Used to compare values by content. */
 export function digest(parts: unknown): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** A version 8 UUID (RFC 9562 section 5.8) made of the SHA-256 of `parts`: the same over restarts. */
+/**
+ * A version 8 UUID (RFC 9562 section 5.8) from the SHA-256 of `parts`: equal parts give the same UUID after every
+ * restart.
+ */
 export function stableUuid(parts: readonly string[]): string {
   const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -1,17 +1,22 @@
-// Makes the credential source of a plan: fixed, or a plugin that runs when needed. Plugins get the gateway's own
-// environment, so a plan with a plugin comes from a file of the operator, or was allowed by --allow-exec.
+// Makes a credential source from a CredentialPlan, which says how to authenticate: a fixed credential, or an exec
+// plugin that runs when a credential is needed. Plugins inherit the gateway's environment. So a plan with a plugin may
+// only come from a file of the operator, or from a command line that `--allow-exec` permits.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import type { CredentialSource, TlsTrust } from '../../model/records.ts';
 import type { CredentialPlan } from './kubeconfig-user.ts';
 
-/** How plugins run: their environment, clock, limits, and the signal that ends them with the gateway. */
+/** Settings for exec plugins: environment, clock, time limit, and the signal that ends them when the gateway stops. */
 export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run' | 'signal'>>;
 
-/** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
+/** The JSON of `spec.cluster` in an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
 export type ExecClusterInfo = Readonly<Record<string, unknown>>;
 
-/** @param clusterInfo undefined when the plan is no plugin or its plugin does not ask for it */
+/**
+ * Makes the credential source for a plan.
+ * @param clusterInfo what the exec plugin is told about the cluster; undefined when the plugin did not ask for that, or
+ * when there is no plugin
+ */
 export function credentialOfPlan(
   plan: CredentialPlan,
   clusterInfo: ExecClusterInfo | undefined,
@@ -23,7 +28,7 @@ export function credentialOfPlan(
   return execCredential({ environment: process.env, ...exec, plan: plan.exec, clusterInfo, clientCertificate });
 }
 
-/** The fields of {@link ExecClusterInfo} that say how the cluster is verified. */
+/** The fields of {@link ExecClusterInfo} that say how the API server's certificate is verified. */
 export function execTrust(tls: TlsTrust): ExecClusterInfo {
   return {
     ...(tls.serverName === undefined ? {} : { 'tls-server-name': tls.serverName }),

@@ -1,16 +1,16 @@
-// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. YAML errors
-// quote the source line, and here that line may be a token, so messages hold only our own words and positions.
+// Parses the text of one kubeconfig file, or says with line and column why it cannot. Messages of the YAML parser quote
+// the faulty line, which may contain a token. So fault messages consist of fixed texts and positions only.
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
 
-/** Longest file we read, in bytes: kubeconfigs of hundreds of clusters are under 1 MiB. */
+/** Longest kubeconfig file that is read, in bytes. Kubeconfigs of hundreds of clusters are smaller than 1 MiB. */
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
-/** Anchors may be reused this often before the file counts as an alias bomb (CVE-2019-11253). */
+/** How often YAML anchors may be reused. Beyond that the file is refused as an alias bomb (CVE-2019-11253). */
 const maxAliasCount = 100;
-/** Longest list of faults of one file. */
+/** How many faults of one file are reported at most. */
 const maxFaults = 20;
 
 const base64 = goText
@@ -111,19 +111,22 @@ export type UserEntry = Readonly<z.output<typeof userSchema>>;
 export type ExecEntry = NonNullable<UserEntry['exec']>;
 export type ContextEntry = Readonly<z.output<typeof contextSchema>>;
 
-/** One file, read. Contexts keep their order; a context's cluster and user are looked up in the same file only. */
+/**
+ * One parsed kubeconfig. Contexts are in the order of the file; the cluster and user of a context must be in the same
+ * file.
+ */
 export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, ClusterEntry>;
   readonly users: ReadonlyMap<string, UserEntry>;
   readonly contexts: readonly ContextEntry[];
-  /** '' when the file has none. */
+  /** The name of the current context; '' when the file has none. */
   readonly currentContext: string;
 }
 
 /**
- * Parses and checks one kubeconfig (client-go `clientcmd/api/v1`). Unknown fields are ignored, as client-go does.
+ * Parses and checks one kubeconfig (client-go `clientcmd/api/v1`). Unknown fields are ignored, as in client-go.
  * @param file only for messages
- * @throws ConfigurationError with every fault found
+ * @throws ConfigurationError with every fault that was found
  */
 export function parseKubeconfig(file: string, source: string): Kubeconfig {
   const lines = new LineCounter();
@@ -161,7 +164,7 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   ): Map<string, Entry> => {
     const map = new Map<string, Entry>();
     for (const [index, item] of entries.entries()) {
-      // client-go refuses these, too: a context could mean either.
+      // client-go refuses two entries of one name, too: a context that names them could mean either.
       if (map.has(item.name)) {
         const position = at(offsetOf(document, [field, index, 'name']));
         faults.push({ ...position, path: `${field}[${index}].name`, message: `two ${field} have this name` });
@@ -177,8 +180,8 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
 }
 
 /**
- * A kubeconfig's text fields are read as written: `token: 0123` is a token, not the number 83 (sigs.k8s.io/yaml does
- * the same when the Go field is a string). Flags and extensions keep their YAML type.
+ * Reads every scalar as text, exactly as written: `token: 0123` is the token "0123" and not the number 83.
+ * (sigs.k8s.io/yaml does the same when the Go field is a string.) Flags and extensions keep their YAML type.
  */
 function keepWrittenScalars(document: Document): void {
   const typed = new Set(['extensions', 'insecure-skip-tls-verify', 'disable-compression', 'provideClusterInfo']);
@@ -195,14 +198,14 @@ function toPlain(file: string, document: Document): unknown {
   try {
     return document.toJS({ maxAliasCount });
   } catch (error) {
-    // The library's message names the alias, which may be the start of a secret (`token: *abc`).
+    // The YAML library's message contains the alias, which may be the start of a secret (`token: *abc`).
     const bomb = error instanceof ReferenceError && error.message.startsWith('Excessive');
     const message = bomb ? 'anchors are reused too often' : 'an alias has no anchor; quote values that start with *';
     throw new ConfigurationError([{ file, message }]);
   }
 }
 
-/** For errors whose message quotes the file, or means nothing to the reader of a kubeconfig. */
+/** Replacement texts for YAML errors whose message quotes the file, or would not help the author of a kubeconfig. */
 const ownWords: ReadonlyMap<string, string> = new Map([
   ['RESOURCE_EXHAUSTION', 'nested too deeply'],
   ['BAD_DQ_ESCAPE', 'Invalid escape sequence in a quoted text'],
@@ -237,7 +240,10 @@ function pathText(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/** Where the value at that path starts, or the nearest thing around it when it is missing. */
+/**
+ * The offset in the file where the value at `path` starts. When the value is missing, the start of the nearest
+ * enclosing value.
+ */
 function offsetOf(document: Document, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true) as

@@ -1,25 +1,28 @@
-// Finds the kubeconfig files that a folder holds now, so that `--kubeconfig DIR` follows files that come and go. A
-// mounted Secret or ConfigMap shows its keys as links beside `..data` and hidden folders; only the keys are read.
+// Lists the kubeconfig files of a folder, so that `--kubeconfig DIR` notices files that are added or removed. In a
+// mounted Secret or ConfigMap, the keys are links beside hidden entries such as `..data`; only the keys are read.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAt } from '../../../lib/file-watch.ts';
 
-/** The files that the operator's paths mean now. */
+/** The kubeconfig files that the operator's paths refer to at this moment. */
 export interface Listing {
-  /** Absolute, in the order of the paths, those of a folder by name; each once. */
+  /**
+   * The kubeconfig files as absolute paths, each once, in the order of the operator's paths. Files of one folder are
+   * sorted by name.
+   */
   readonly files: readonly string[];
-  /** Those that were found in a folder and not named. */
+  /** The files that are in `files` only because a folder contains them. */
   readonly found: ReadonlySet<string>;
-  /** The signature of every folder, for the watch. */
+  /** The path of each folder with its signature, for the file watch. */
   readonly folders: ReadonlyMap<string, string>;
-  /** Folders that cannot be read now; what they held before is still among `files`. */
+  /** Folders that could not be read, with the reason. `files` still contains the files they had before. */
   readonly faults: readonly { readonly file: string; readonly message: string }[];
 }
 
 /**
- * Replaces folders by the regular files in them (links to such files included), names that start with a dot left out. A
- * path that is no folder, or does not exist, stays as it is.
- * @param last the listing before: a folder that is gone or cannot be read keeps the files it had
+ * Replaces each folder by the regular files in it, including links to files, without names that start with a dot. A
+ * path that is not a folder, or does not exist, is returned as it is.
+ * @param last the listing before; a folder that is gone or cannot be read keeps its files of that listing
  */
 export async function listKubeconfigs(paths: readonly string[], last?: Listing): Promise<Listing> {
   const files = new Set<string>();
@@ -48,14 +51,14 @@ export async function listKubeconfigs(paths: readonly string[], last?: Listing):
       }
     }
   }
-  // A file that the operator also named counts as named.
+  // A file that the operator named explicitly is not counted as found in a folder.
   for (const path of paths) found.delete(path);
   return { files: [...files], found, folders, faults };
 }
 
 /**
- * The names in a folder, or {@link lookAt} of anything else: two files that come within one tick of the folder's clock
- * are both seen.
+ * A signature for the file watch: of a folder the names in it, of anything else {@link lookAt}. Names are used because
+ * the modification time of a folder may not change when a second file is added within the same clock tick.
  */
 export async function lookAtEither(path: string): Promise<string> {
   try {

@@ -1,5 +1,5 @@
-// Turns one kubeconfig user into a plan of how to authenticate, by client-go's rules of precedence. Easy to get wrong:
-// a field we do not support must make the cluster unusable. If it were skipped, requests would go out as somebody else.
+// Decides from a kubeconfig user how to authenticate, with client-go's rules of precedence. Easy to get wrong: a field
+// that is not supported must make the cluster unusable. If it were ignored, requests would go out as another user.
 import { dirname, resolve } from 'node:path';
 import type { ExecPlan } from '../../credentials/exec.ts';
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
@@ -8,7 +8,7 @@ import type { CredentialSource } from '../../model/records.ts';
 import type { ExecEntry, UserEntry } from './kubeconfig-file.ts';
 import { unusable } from '../unusable.ts';
 
-/** How a user authenticates: plain data, so that equal plans can share one CredentialSource. */
+/** How to authenticate. It is plain data, so that contexts with equal plans can share one CredentialSource. */
 export interface CredentialPlan {
   readonly kind: CredentialSource['kind'];
   readonly authorization: string | undefined;
@@ -17,10 +17,13 @@ export interface CredentialPlan {
   readonly exec: ExecPlan | undefined;
 }
 
-/** Gives the text of a file read before. @throws GatewayError CLUSTER_UNUSABLE when it could not be read */
+/**
+ * Returns the text of a file that was read before.
+ * @throws GatewayError CLUSTER_UNUSABLE when the file could not be read
+ */
 export type ReadText = (file: string) => string;
 
-/** The plan of a context without a user, as kubectl allows. */
+/** The plan to send no credential, for a context that names no user. kubectl permits such contexts. */
 export const anonymousPlan: CredentialPlan = Object.freeze({
   kind: 'none',
   authorization: undefined,
@@ -29,7 +32,7 @@ export const anonymousPlan: CredentialPlan = Object.freeze({
   exec: undefined,
 });
 
-/** Files a user refers to, absolute; relative ones start at the folder of the kubeconfig. */
+/** Absolute paths of the files that a user refers to. A relative path starts at the folder of the kubeconfig. */
 export function userFiles(kubeconfig: string, user: UserEntry): readonly string[] {
   const files = [user.tokenFile];
   if (user.certificateData === '') files.push(user.certificateFile);
@@ -37,12 +40,15 @@ export function userFiles(kubeconfig: string, user: UserEntry): readonly string[
   return files.filter((file) => file !== '').map((file) => besideKubeconfig(kubeconfig, file));
 }
 
-/** A path as written in a kubeconfig, made absolute. */
+/** Makes a path of a kubeconfig absolute. A relative path starts at the folder of the kubeconfig. */
 export function besideKubeconfig(kubeconfig: string, file: string): string {
   return resolve(dirname(kubeconfig), file);
 }
 
-/** A kubeconfig user with all fields empty, for credentials from other places that follow the same rules. */
+/**
+ * A kubeconfig user with all fields empty. Callers fill in a credential from elsewhere, so that the same rules apply to
+ * it.
+ */
 export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
   token: '',
   tokenFile: '',
@@ -58,10 +64,10 @@ export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
 });
 
 /**
- * The precedence of client-go (`clientcmd.getUserIdentificationPartialConfig`, `rest.Config.TransportConfig`): data
- * over file, the content of tokenFile over token, an explicit token or password over a plugin's token, and a
- * certificate beside any of them.
- * @param mayFallBack `token` may stand in for a tokenFile that cannot be read
+ * Chooses the credential by client-go's precedence (`clientcmd.getUserIdentificationPartialConfig`,
+ * `rest.Config.TransportConfig`). Inline data wins over a file, tokenFile wins over token, and a token or password wins
+ * over an exec plugin. A client certificate is sent in addition to any of them.
+ * @param mayFallBack whether `token` may be used when tokenFile cannot be read
  * @throws GatewayError CLUSTER_UNUSABLE with the reason
  */
 export function planCredential(
@@ -76,7 +82,7 @@ export function planCredential(
   }
   if (user.impersonates) {
     throw unusable(
-      `${who} impersonates (as, as-uid, as-groups); the gateway does that itself, use the plain credential`,
+      `${who} impersonates (as, as-uid, as-groups); remove these fields, since the gateway impersonates its callers itself`,
     );
   }
   const basic = user.username !== '' || user.password !== '';

@@ -1,8 +1,8 @@
-// The source of clusters that reads kubeconfig files, named ones and those of folders: one cluster for each context. It
-// watches the files and every file they refer to. A named file that cannot be parsed refuses the start; a file of a
-// folder does not. A context that cannot be used is listed with a problem and the others work, because laptops are full
-// of stale contexts and kubectl, too, fails only when one of them is used. While the gateway runs, a broken context
-// keeps its last good state, and an unchanged one keeps its very objects.
+// The source that makes one cluster of each context of the operator's kubeconfig files and folders. It watches these
+// files and all files they refer to. At start, a file that was named and cannot be parsed is an error; a file found in
+// a folder only gives a problem. A context that cannot be used is listed with its problem and does not affect the
+// others, because a kubeconfig often has old contexts. While the gateway runs, a context that becomes faulty keeps its
+// last good state, and an unchanged context keeps the same spec instance.
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../../lib/file-watch.ts';
@@ -24,33 +24,39 @@ import {
 
 export interface KubeconfigSourceOptions extends SourceReports {
   /**
-   * Files, or folders that stand for every regular file in them, in the order of the flags; relative ones start at the
-   * working directory. When two contexts ask for one name, the earlier keeps it.
+   * Files, and folders whose regular files are all read, in the order of the flags. Relative paths start at the working
+   * directory. When two contexts have the same name, the first one keeps it.
    */
   readonly files: readonly string[];
   readonly store: ClusterSink;
-  /** For plugins: their environment, clock, limits. */
+  /** Settings for exec plugins: environment, clock, time limit. */
   readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
-  /** All files are read again this often even when no change was seen, as client-go does with token files. */
+  /**
+   * How often, in milliseconds, all files are read again even when no change was noticed, as client-go does with token
+   * files. Default one minute.
+   */
   readonly rereadMs?: number;
 }
 
 const sourceName = 'kubeconfig';
 
-/** What one load keeps for the next. */
+/** The results of one load; the next load reuses what did not change. */
 interface Loaded {
-  /** By file: the last text that parsed, and the kubeconfig in it. */
+  /** The last text of each file that could be parsed, and the kubeconfig parsed from it, by path. */
   readonly files: ReadonlyMap<string, { readonly text: string; readonly kubeconfig: Kubeconfig }>;
   readonly drafts: ReadonlyMap<string, ClusterDraft>;
   readonly specs: ReadonlyMap<string, ClusterSpec>;
-  /** By digest of the plan: contexts of one user share a plugin's credential, as in client-go. */
+  /**
+   * The credential sources by digest of their CredentialPlan. Contexts with the same user share one, so that an exec
+   * plugin runs once for all of them.
+   */
   readonly credentials: ReadonlyMap<string, CredentialSource>;
 }
 
 /**
- * Reads the files, puts their clusters into the store and keeps them fresh until `close()`.
- * @throws ConfigurationError when a file cannot be read or parsed at start, with every fault of every file
+ * Reads the files, puts their clusters into the cluster store, and keeps both up to date until `close()`.
+ * @throws ConfigurationError when a named file cannot be read or parsed at start, with the faults of all files
  */
 export async function startKubeconfigSource(options: KubeconfigSourceOptions): Promise<ClusterSourceHandle> {
   const source = new KubeconfigSource(options);
@@ -77,7 +83,10 @@ class KubeconfigSource implements ClusterSourceHandle {
     this.#watch = watchFiles({ look: lookAtEither, ...options.watch, onChange: () => this.reload() });
   }
 
-  /** The first load. @throws ConfigurationError; nothing is watched then */
+  /**
+   * Loads everything for the first time.
+   * @throws ConfigurationError when a named file is faulty; then nothing is watched
+   */
   async start(): Promise<void> {
     try {
       await this.#queueLoad();
@@ -97,7 +106,8 @@ class KubeconfigSource implements ClusterSourceHandle {
     try {
       await this.#queueLoad();
     } catch (error) {
-      // Only a bug of ours comes here. Nothing was swapped; the bug must be seen and must not end the watch.
+      // Only a bug leads here, since faults in files do not reject. The cluster store is unchanged. The bug is reported
+      // as a problem, and the watch goes on.
       const message = error instanceof Error ? error.message : 'unknown';
       this.#problems.set([problemOf(this.#paths[0] ?? '', `reload failed: ${message}`, true)]);
     }
@@ -109,7 +119,7 @@ class KubeconfigSource implements ClusterSourceHandle {
     this.#watch.close();
   }
 
-  /** Loads run one after the other. */
+  /** Starts a load after the running one has ended, so that two loads never overlap. */
   #queueLoad(): Promise<void> {
     const next = this.#work.then(() => this.#load());
     this.#work = next.catch(() => undefined);
@@ -169,7 +179,10 @@ function parseAll(
   return { files: parsed, faults };
 }
 
-/** A draft of every context; one that has a problem now keeps its last good draft. */
+/**
+ * Makes a draft of a cluster for every context. A context that has a problem now keeps its last draft without a
+ * problem, if any.
+ */
 function draftAll(
   files: Loaded['files'],
   contents: ReadonlyMap<string, FileReading>,
@@ -190,7 +203,10 @@ function draftAll(
   return { drafts, problems };
 }
 
-/** Specs with their credential sources; equal plans and equal specs keep the instances of the load before. */
+/**
+ * Adds credential sources to the drafts of clusters. When nothing changed since the last load, credential source and
+ * spec stay the same instances.
+ */
 function assemble(
   drafts: ReadonlyMap<string, ClusterDraft>,
   before: Loaded,
@@ -216,7 +232,7 @@ function assemble(
   return { specs, credentials };
 }
 
-/** One problem for each file, from its first fault: a parser makes many faults of one broken bracket. */
+/** One problem for each file, with the text of its first fault: a single missing bracket can cause many faults. */
 function fileProblems(faults: ConfigurationError['faults'], serves: (file: string) => boolean): SourceProblem[] {
   const byFile = Map.groupBy(faults, (fault) => fault.file);
   return [...byFile].flatMap(([file, [first, ...more]]) => {

@@ -1,19 +1,22 @@
-// Which exec plugins of a hub's objects may run: whole command lines that the operator wrote, and environment variables
-// of a short list. A list of what is dangerous would never be complete (every interpreter, TLS library and cloud SDK
-// has its own variables), so everything that is not allowed is refused.
+// Decides which exec plugins from objects of a hub may run: those whose whole command line the operator wrote, with a
+// few environment variables. Everything else is refused. A list of dangerous variables would never be complete, because
+// every interpreter, TLS library and cloud SDK has its own.
 import type { ExecPlan } from '../../credentials/exec.ts';
 
-/** What the operator allows beyond the built-in variables. */
+/** What the operator permits in addition to {@link plainVariables}. */
 export interface AllowedExec {
-  /** Command lines, words divided by blanks; one `*` in an argument stands for a value, see {@link execLineFault}. */
+  /**
+   * Command lines; blanks separate the words. One `*` in an argument stands for any plain value, see {@link
+   * execLineFault}.
+   */
   readonly allowExec: readonly string[];
   /** Names of environment variables that may have any value. */
   readonly allowExecEnv: readonly string[];
 }
 
 /**
- * They choose a profile or region among those of the operator; none names a file, a program or an address. Values must
- * be plain.
+ * Environment variables that are always permitted when the value is a plain name. They only choose among the operator's
+ * AWS profiles and regions, and cannot name a file, a program or an address.
  */
 export const plainVariables: ReadonlySet<string> = new Set([
   'AWS_PROFILE',
@@ -23,19 +26,19 @@ export const plainVariables: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * No option, no path from the root or out of a folder, no URL (`file://` and `http://` make the AWS CLI read what they
- * name).
+ * Whether a value may stand for the `*` of an argument: not an option, not an absolute path, without `..`, and not a
+ * URL. (The AWS CLI reads the file or page that a `file://` or `http://` value names.)
  */
 function isPlainArgument(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(text) && !text.includes('..') && !text.includes('//');
 }
 
-/** Part of a host name at most, as in `sts.REGION.amazonaws.com`. */
+/** A value that can at most become one label of a host name, as the region does in `sts.REGION.amazonaws.com`. */
 const plainValue = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 
 const words = (line: string): readonly string[] => line.split(/\s+/).filter((word) => word !== '');
 
-/** What is wrong with a line the operator wrote, and what to write instead; undefined when it can be used. */
+/** Why a command line of the operator cannot be used, and what to write instead; undefined when it can be used. */
 export function execLineFault(line: string): string | undefined {
   const [command, ...args] = words(line);
   const shown = JSON.stringify(line);
@@ -47,13 +50,16 @@ export function execLineFault(line: string): string | undefined {
   return odd === undefined ? undefined : `${shown}: an argument has one * at most, ${JSON.stringify(odd)} has more`;
 }
 
-/** A hint for the operator about a line that can be used. */
+/**
+ * A hint for the operator about a usable command line that probably permits less than intended; undefined when there is
+ * none.
+ */
 export function execLineNote(line: string): string | undefined {
   if (words(line).length !== 1) return undefined;
   return `--allow-exec ${JSON.stringify(line)} allows that command without arguments alone; arguments are part of the line, as in "aws eks get-token --cluster-name * --region *"`;
 }
 
-/** Why this plugin is not run, without any value of it; undefined when all of it is allowed. */
+/** Why an exec plugin must not run; undefined when it may. The reason never contains a value of the object. */
 export function execRefusal(
   { command, args, env }: Pick<ExecPlan, 'command' | 'args' | 'env'>,
   { allowExec, allowExecEnv }: AllowedExec,
@@ -61,7 +67,8 @@ export function execRefusal(
   if (allowExec.length === 0)
     return 'asks for an exec plugin: programs are not run for objects of a hub unless their command line is allowed; use a ServiceAccountToken';
   const lines = allowExec.map(words).filter(([allowed]) => allowed === command);
-  if (lines.length === 0) return 'asks for a command that is not among the allowed ones';
+  if (lines.length === 0)
+    return 'asks for a command that is not allowed; the operator of the gateway can allow it with --allow-exec';
   if (!lines.some(([, ...allowed]) => areAllowed(args, allowed)))
     return `asks for an allowed command with other arguments than are allowed (there are ${args.length}): --allow-exec has whole command lines`;
   const odd = env.findIndex(
@@ -69,7 +76,7 @@ export function execRefusal(
   );
   if (odd < 0) return undefined;
   return plainVariables.has(env[odd]!.name)
-    ? `sets ${env[odd]!.name} to something that is no plain name; --allow-exec-env allows any value`
+    ? `sets ${env[odd]!.name} to a value that is not a plain name; the operator of the gateway can allow any value with --allow-exec-env`
     : `sets an environment variable that is not allowed (env[${odd}]): ${[...plainVariables].join(', ')} are, and those of --allow-exec-env`;
 }
 
@@ -82,6 +89,7 @@ function fits(argument: string, word: string): boolean {
   if (star < 0) return argument === word;
   const [before, after] = [word.slice(0, star), word.slice(star + 1)];
   if (!argument.startsWith(before) || !argument.endsWith(after)) return false;
-  // When the argument is shorter than both parts together, the slice is empty, and an empty value is refused.
+  // When the argument is shorter than both parts together, the slice is empty, and isPlainArgument refuses an empty
+  // value.
   return isPlainArgument(argument.slice(before.length, argument.length - after.length));
 }

@@ -82,7 +82,7 @@ test('identities of the pod of Argo CD are refused with a reason, even beside a 
 
 test('what is malformed or contradictory is reported', () => {
   assert.match(problemOf(configured('{')), /data\["config"\] is not JSON$/);
-  assert.match(problemOf(configured('[]')), /no cluster configuration/);
+  assert.match(problemOf(configured('[]')), /not a cluster configuration/);
   assert.match(problemOf(configured({ bearerToken: 7 })), /\(bearerToken\)/);
   assert.match(problemOf(configured({})), /has no credential/);
   assert.match(problemOf(configured('')), /has no credential/);

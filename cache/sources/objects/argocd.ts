@@ -1,5 +1,6 @@
-// The source of Argo CD's cluster Secrets: name, server and a JSON `config`. Argo CD reaches `in-cluster` and AWS with
-// credentials of its own pod, which are not in the Secret. The gateway's own credentials never replace them.
+// The source that makes one cluster of each cluster Secret of Argo CD: name, server and a JSON `config`. For its own
+// cluster and for AWS, Argo CD uses the identity of its own pod, which the Secret does not contain. Such Secrets are
+// refused; the gateway's identity is never used instead.
 import { z } from 'zod';
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
@@ -11,10 +12,10 @@ import { GatewayError } from '../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const typeLabel = 'argocd.argoproj.io/secret-type';
-/** Argo CD's name for the cluster it runs in. */
+/** The addresses under which Argo CD registers the cluster that it runs in. */
 const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
 
-// pkg/apis/application/v1alpha1 ClusterConfig; caData, certData and keyData are base64 as every []byte in JSON.
+// The fields of ClusterConfig (Argo CD pkg/apis/application/v1alpha1). caData, certData and keyData are base64.
 const schema = z.object({
   username: goText,
   password: goText,
@@ -29,7 +30,6 @@ const schema = z.object({
 });
 type Config = z.output<typeof schema>;
 
-/** Makes the source. */
 export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('argocd');
   return {
@@ -63,7 +63,7 @@ function registrationOf(secret: HubObject): Registration {
   };
 }
 
-/** `data.name`; '' when it is absent or unreadable, which is no name. */
+/** The key `name` of the Secret; '' when it is absent or not valid text. */
 function nameOf(secret: HubObject): string {
   try {
     return trimLineEnd(secretText(secret, 'name') ?? '');
@@ -108,13 +108,13 @@ function readConfig(json: string): Config {
   try {
     value = json === '' ? {} : JSON.parse(json);
   } catch {
-    // The parser's message quotes the text.
+    // The message of JSON.parse quotes the text, which contains credentials.
     throw unusable('data["config"] is not JSON');
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw unusable(
-    `data["config"] is no cluster configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
+    `data["config"] is not a cluster configuration of Argo CD (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
   );
 }
 

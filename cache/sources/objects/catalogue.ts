@@ -1,5 +1,6 @@
-// The sources of a hub by name, each with the narrowest watches it needs. `ocm` and `cluster-gateway` together are one
-// source, at the position of the first of them; as two they would compete for every name.
+// Makes the sources of a hub by their names, with the narrowest watches that each needs. When both `ocm` and
+// `cluster-gateway` are named, they become one source, because both describe the same clusters and would compete for
+// every name. It takes the position of whichever comes first.
 import type { HubSource } from '../../hub/hub-types.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -14,26 +15,31 @@ import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
 export interface HubSourceOptions extends Partial<AllowedExec> {
-  /** In order of precedence; other names (`kubeconfig`) are skipped, repeated ones count once. */
+  /**
+   * The names of the sources, in order of precedence. Names that are not sources of a hub (`kubeconfig`) are skipped,
+   * and repeated names count once.
+   */
   readonly names: readonly string[];
-  /** Namespace of cluster-gateway's Secrets. */
+  /** Namespace that holds cluster-gateway's Secrets. */
   readonly secretNamespace: string;
-  /** Namespaces of the objects of Cluster API, vcluster and Argo CD; empty means all of them. */
+  /** Namespaces that hold the objects of Cluster API, vcluster and Argo CD. Empty means all namespaces. */
   readonly secretNamespaces: readonly string[];
-  /** Name of the ManagedServiceAccount whose token Secrets are used. */
+  /** Name of the OCM ManagedServiceAccounts whose token Secrets are used. */
   readonly managedServiceAccount: string;
-  /** Namespace of Karmada's Secrets, `karmada-cluster` by default. */
+  /** Namespace that holds Karmada's Secrets. Default `karmada-cluster`. */
   readonly karmadaNamespace?: string;
   /**
-   * konnectivity's proxy server (see {@link clusterProxyAddress}); undefined: endpoints of type ClusterProxy cannot be
-   * used.
+   * The proxy server of konnectivity (see {@link clusterProxyAddress}). When undefined, clusters with an endpoint of
+   * type ClusterProxy cannot be used.
    */
   readonly clusterProxy: ProxyAddress | undefined;
-  /** For plugins: environment, clock, limits, and the signal that ends them with the gateway. */
+  /**
+   * Settings for exec plugins: environment, clock, time limit, and the signal that ends them when the gateway stops.
+   */
   readonly exec?: ExecSettings;
 }
 
-/** The sources in order of precedence. */
+/** Makes the sources that `options.names` names, in order of precedence. */
 export function makeHubSources(options: HubSourceOptions): readonly HubSource[] {
   const names = [...new Set(options.names)].filter(isHubSource);
   const joined = names.includes('ocm') && names.includes('cluster-gateway');
@@ -43,7 +49,10 @@ export function makeHubSources(options: HubSourceOptions): readonly HubSource[] 
     .map((name) => makeOne(name, options, joined && name === first));
 }
 
-/** The address of konnectivity's proxy server, spoken to by HTTP CONNECT over mTLS; PEMs, not files. */
+/**
+ * The address of konnectivity's proxy server. Connections to it use HTTP CONNECT over mutual TLS. `ca`, `cert` and
+ * `key` are PEM texts, not file names.
+ */
 export function clusterProxyAddress(given: {
   readonly host: string;
   readonly port: number;

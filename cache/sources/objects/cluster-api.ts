@@ -1,6 +1,6 @@
-// The source of Cluster API: each Cluster with the kubeconfig that its control plane provider writes beside it,
-// `<name>-kubeconfig`. Names may repeat over namespaces. The older Cluster keeps the name; the younger is listed as a
-// conflict until it is renamed.
+// The source that makes one cluster of each Cluster of Cluster API. The credential is the kubeconfig that the control
+// plane provider writes into the Secret `<name>-kubeconfig`. Two namespaces may have Clusters of the same name: the
+// older Cluster keeps the name, and the younger is listed as a conflict until it is renamed.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,
@@ -17,18 +17,20 @@ import { makeRegistry, type Registration } from './registration.ts';
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
-/** Namespaces of a source whose objects lie in several. */
+/** The option of sources whose objects may be in several namespaces. */
 export interface NamespacedOptions {
-  /** Empty means all of them. */
+  /** The namespaces to watch. Empty means all namespaces. */
   readonly namespaces: readonly string[];
 }
 
 const group = 'cluster.x-k8s.io';
 const nameLabel = `${group}/cluster-name`;
-/** Both have the fields that are read here. A hub serves one or both, and the newer one counts. */
+/**
+ * API versions that are read, newer first; the fields read here are the same in both. When a hub serves both, the
+ * objects of the newer version are used.
+ */
 const versions = ['v1beta2', 'v1beta1'] as const;
 
-/** Makes the source. */
 export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('cluster-api');
   const scopes = namespacesOf(namespaces);
@@ -49,7 +51,9 @@ export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSour
   };
 }
 
-/** The `namespace` of watches: one for each, or a single one without it. */
+/**
+ * The `namespace` of each watch: one element for each namespace, or a single element without namespace for all of them.
+ */
 export function namespacesOf(namespaces: readonly string[]): readonly Pick<WatchedResource, 'namespace'>[] {
   return namespaces.length === 0 ? [{}] : [...new Set(namespaces)].map((namespace) => ({ namespace }));
 }

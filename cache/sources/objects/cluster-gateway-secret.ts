@@ -1,7 +1,7 @@
-// Reads cluster-gateway's Secrets, as its own converter and KubeVela's `vela cluster join` write them: labels say what
-// is in them. Two differences to cluster-gateway are on purpose. No CA means the system roots and not "no
-// verification". An `exec` credential is a program of anybody who may write Secrets there, so it runs only when the
-// operator allowed its command line.
+// Reads the Secrets in which cluster-gateway and KubeVela's `vela cluster join` store clusters. Labels say what a
+// Secret contains. Two things differ from cluster-gateway on purpose. Without a CA, the system roots verify the API
+// server, where cluster-gateway would verify nothing. And an `exec` credential runs only when the operator permitted
+// its command line, because everybody who may write such Secrets could otherwise run programs here.
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -25,53 +25,59 @@ import { isServerName } from '../address.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const group = 'cluster.core.oam.dev';
-/** A Secret without this label is no cluster. */
+/** The label that marks a Secret as a cluster and names the type of its credential. */
 export const credentialTypeLabel = `${group}/cluster-credential-type`;
 export const endpointTypeLabel = `${group}/cluster-endpoint-type`;
 const proxyConfigurationAnnotation = `${group}/cluster-gateway-proxy-configuration`;
-/** Ours: `"true"` switches verification off, reported in the cluster's conditions. */
+/**
+ * An annotation of Portcullis: `"true"` switches verification of the API server off. The cluster's conditions report
+ * it.
+ */
 export const insecureAnnotation = 'gateway.portcullis.io/insecure-skip-tls-verify';
-/** Ours: the name to verify in the certificate of the API server. */
+/** An annotation of Portcullis: the name that the API server's certificate must be valid for. */
 export const serverNameAnnotation = 'gateway.portcullis.io/tls-server-name';
-/** Name of a kube-apiserver inside its cluster, where a tunnel ends. */
+/**
+ * The name under which a kube-apiserver is reached inside its own cluster, which is where a konnectivity tunnel ends.
+ */
 const inClusterName = 'kubernetes.default.svc';
 
-/** The operator's settings. */
 export interface GatewaySecretSettings extends AllowedExec {
-  /** konnectivity's proxy server, for endpoints of type ClusterProxy. */
+  /**
+   * The proxy server of konnectivity, used for endpoints of type ClusterProxy; undefined when the operator gave none.
+   */
   readonly clusterProxy: ProxyAddress | undefined;
 }
 
-/** Whether a Secret is a cluster at all. */
+/** Whether a Secret describes a cluster. It does when it has the credential type label. */
 export function isGatewaySecret(secret: HubObject): boolean {
   return labelOf(secret, credentialTypeLabel) !== undefined;
 }
 
 /**
- * `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or any other value of the label; a page of cluster-gateway's
- * documentation says `X509`.
+ * The credential type from the Secret's label: `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or any other text
+ * written there. `X509`, which a page of cluster-gateway's documentation shows, counts as `X509Certificate`.
  */
 export function credentialTypeOf(secret: HubObject): string {
   const type = labelOf(secret, credentialTypeLabel) ?? '';
   return type === 'X509' ? 'X509Certificate' : type;
 }
 
-/** `Const` unless the label says otherwise. */
+/** The endpoint type from the object's label; `Const` when the label is absent. */
 export function endpointTypeOf(object: HubObject | undefined): string {
   return labelOf(object, endpointTypeLabel) ?? 'Const';
 }
 
-/** The rules of the identity exchange of this cluster, as written. */
+/** The annotation with cluster-gateway's identity exchange rules for this cluster, unparsed; undefined when absent. */
 export function exchangeOf(secret: HubObject | undefined): string | undefined {
   return annotationOf(secret, proxyConfigurationAnnotation);
 }
 
-/** Labels for people, without those of the group, which say how the cluster is registered. */
+/** The object's labels without those that cluster-gateway uses to describe the registration. */
 export function ownLabels(object: HubObject): Record<string, string> {
   return labelsOf(object, (key) => !key.startsWith(`${group}/`));
 }
 
-/** What cluster-gateway's API shows of it. */
+/** The fields that cluster-gateway's own API shows for this cluster. */
 export function gatewayView(
   object: HubObject,
   credentialType: string,
@@ -88,8 +94,8 @@ export function gatewayView(
     endpointType,
     metadata: {
       uid: uidOf(object),
-      // Given for a Secret, because clients that write its health need it. A ManagedCluster's changes with every
-      // heartbeat, and nobody writes health to it.
+      // Clients that report a cluster's health need the resourceVersion of its Secret. That of a ManagedCluster is left
+      // out: no health is written to it, and it changes with every heartbeat.
       resourceVersion: secret === undefined ? '' : text('resourceVersion'),
       creationTimestamp: text('creationTimestamp'),
       labels: labelsOf(object),
@@ -101,16 +107,17 @@ export function gatewayView(
 }
 
 /**
- * The CA a credential Secret brings, '' when it brings none. @throws GatewayError CLUSTER_UNUSABLE when it is no text
+ * The CA of a credential Secret as PEM text; '' when the Secret has none.
+ * @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of UTF-8 text
  */
 export function authorityOf(secret: HubObject): string {
   return secretText(secret, 'ca.crt') ?? secretText(secret, 'ca') ?? '';
 }
 
 /**
- * Plan of the credential that the Secret holds. A label of the Secret says which type it is; only the keys of that type
- * are read.
- * @throws GatewayError CLUSTER_UNUSABLE
+ * Makes a plan to authenticate with the credential in the Secret. The label for the credential type decides which keys
+ * of the Secret are read.
+ * @throws GatewayError CLUSTER_UNUSABLE when the type is unknown or its keys are missing or invalid
  */
 export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSettings): CredentialPlan {
   const type = credentialTypeOf(secret);
@@ -126,14 +133,15 @@ export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSet
   );
 }
 
-/** `proxy-url` of the Secret. @throws GatewayError CLUSTER_UNUSABLE */
+/** The proxy in the Secret's key `proxy-url`; undefined when there is none. @throws GatewayError CLUSTER_UNUSABLE */
 export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
   return memberProxy('data["proxy-url"]', trimLineEnd(secretText(secret, 'proxy-url') ?? ''));
 }
 
 /**
- * How a member is verified, with the annotations of its objects. An annotation that switches verification off counts
- * even when there is a CA, because the controller that writes the Secret would put the CA back.
+ * How the API server's certificate is verified, considering the annotations of the given objects. An annotation that
+ * switches verification off wins over a CA: the controller that writes the Secret would put a removed CA back.
+ * @param name the name to verify when no annotation gives one; '' means the host of the address
  * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function trustBy(objects: readonly (HubObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
@@ -148,7 +156,10 @@ export function trustBy(objects: readonly (HubObject | undefined)[], field: stri
   return trustIn(field, insecure === 'true' ? '' : ca, insecure === 'true', serverName === '' ? name : serverName);
 }
 
-/** A condition for members that only the system roots verify; cluster-gateway would not verify them at all. */
+/**
+ * A condition that warns when a cluster has no CA and the system roots verify it; none otherwise. (cluster-gateway
+ * would not verify such a cluster.)
+ */
 export function trustConditions(title: string, field: string, tls: TlsTrust): readonly SourceCondition[] {
   if (tls.ca !== undefined || tls.insecure) return [];
   const message = `${title} has no ${field}: the system roots verify the API server; add it, or annotate ${insecureAnnotation}: "true" to verify nothing`;
@@ -156,9 +167,9 @@ export function trustConditions(title: string, field: string, tls: TlsTrust): re
 }
 
 /**
- * Endpoint of type ClusterProxy: the proxy server finds the cluster by its name, and the tunnel ends inside the
- * cluster.
- * @throws GatewayError CLUSTER_UNUSABLE
+ * How to reach a cluster whose endpoint is of type ClusterProxy. konnectivity's proxy server finds the cluster by its
+ * name, and the tunnel ends inside the cluster.
+ * @throws GatewayError CLUSTER_UNUSABLE when the operator gave no proxy server
  */
 export function tunnelTo(
   name: string,
@@ -175,13 +186,13 @@ export function tunnelTo(
   return { endpoint, tls: trust(inClusterName), proxy: settings.clusterProxy };
 }
 
-/** @throws GatewayError CLUSTER_UNUSABLE for an endpoint type nobody knows */
+/** Checks the endpoint type. @throws GatewayError CLUSTER_UNUSABLE when it is neither Const nor ClusterProxy */
 export function checkEndpointType(type: string): void {
   if (type === 'Const' || type === 'ClusterProxy') return;
   throw unusable(`the label ${endpointTypeLabel} must be Const or ClusterProxy; correct the label`);
 }
 
-/** A Secret that is a whole cluster by itself. */
+/** The registration of a cluster that only a Secret describes, without a ManagedCluster. */
 export function secretRegistration(secret: HubObject, settings: GatewaySecretSettings): Registration {
   const title = titleOf('Secret', secret);
   const { name } = secret.metadata;

@@ -1,6 +1,6 @@
-// The source of cluster-gateway's Secrets alone, for hubs without Open Cluster Management; together with `ocm` they are
-// read there. The watch selects by the label's name only, so that a Secret with a wrong type is listed with its
-// problem.
+// The source that makes one cluster of each cluster-gateway Secret, for hubs without Open Cluster Management. When the
+// source `ocm` is used as well, ocm.ts reads these Secrets instead. The watch selects Secrets that have the credential
+// type label with any value, so that a wrong value shows up as a problem.
 import type { HubSource } from '../../hub/hub-types.ts';
 import {
   credentialTypeLabel,
@@ -14,17 +14,16 @@ import { makeRegistry } from './registration.ts';
 import type { WatchedResource } from '../../hub/hub-types.ts';
 
 export interface ClusterGatewayOptions extends GatewaySecretSettings {
-  /** Namespace of the Secrets. */
+  /** The namespace on the hub that holds cluster-gateway's Secrets. */
   readonly secretNamespace: string;
   readonly exec?: ExecSettings;
 }
 
-/** The Secrets of that namespace that are clusters. */
+/** What to watch: the Secrets in `namespace` that have the credential type label. */
 export function gatewaySecrets(namespace: string): WatchedResource {
   return { group: '', version: 'v1', resource: 'secrets', namespace, labelSelector: credentialTypeLabel };
 }
 
-/** Makes the source. */
 export function makeClusterGatewaySource(options: ClusterGatewayOptions): HubSource {
   const registry = makeRegistry('cluster-gateway', options.exec);
   return {

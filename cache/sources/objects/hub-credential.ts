@@ -1,5 +1,5 @@
-// Plans of how to authenticate to a member from the single fields that hub objects have. Two credentials in one object
-// are refused, since a guess would decide who we are to the member.
+// Makes credential plans from single fields of hub objects, such as a token. An object with two credentials is refused,
+// because the gateway would have to guess as whom it should authenticate to the member cluster.
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
 import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
 import type { TlsTrust } from '../../model/records.ts';
@@ -9,8 +9,9 @@ import { isServerName } from '../address.ts';
 import { unusable } from '../unusable.ts';
 
 /**
- * A bearer token; a line end behind it is dropped. @throws GatewayError CLUSTER_UNUSABLE when nothing is left or a
- * header cannot hold it
+ * Makes a plan to authenticate with a bearer token. A line end after the token is removed.
+ * @throws GatewayError CLUSTER_UNUSABLE when the token is missing, empty, or contains characters that an HTTP header
+ * cannot contain
  */
 export function tokenPlan(what: string, token: string | undefined): CredentialPlan {
   if (token === undefined) throw unusable(`${what} is missing; put the token there`);
@@ -18,8 +19,9 @@ export function tokenPlan(what: string, token: string | undefined): CredentialPl
 }
 
 /**
- * A client certificate. @throws GatewayError CLUSTER_UNUSABLE when a half is missing or the halves do not belong
- * together
+ * Makes a plan to authenticate with a client certificate, given as PEM texts.
+ * @throws GatewayError CLUSTER_UNUSABLE when certificate or key is missing, or the key does not belong to the
+ * certificate
  */
 export function certificatePlan(
   what: { readonly cert: string; readonly key: string },
@@ -38,14 +40,14 @@ export function certificatePlan(
   };
 }
 
-/** A user name with a password. */
+/** Makes a plan to authenticate with user name and password (HTTP basic). */
 export function passwordPlan(username: string, password: string): CredentialPlan {
   return { ...anonymousPlan, kind: 'basic', authorization: basicAuthorization(username, password) };
 }
 
-/** Fields of which exactly one must be given. */
+/** The credential fields of a hub object; exactly one kind of credential must be set. */
 export interface SingleFields {
-  /** '' when absent, as in the fields below. */
+  /** In this and the other fields, '' means absent. */
   readonly token: string;
   readonly cert: string;
   readonly key: string;
@@ -54,9 +56,9 @@ export interface SingleFields {
 }
 
 /**
- * The one credential of an object that has a field for each kind.
- * @param names what the fields are called, for messages
- * @throws GatewayError CLUSTER_UNUSABLE when there is none, or more than one: the member would choose which one counts
+ * Makes a plan to authenticate with the only credential of an object.
+ * @param names the names of the fields, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE when the object has no credential, or more than one
  */
 export function onlyPlan(
   names: Readonly<Record<'token' | 'cert' | 'key', string>>,
@@ -76,10 +78,11 @@ export function onlyPlan(
 }
 
 /**
- * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (rule "verification is
- * never silently off").
- * @param insecure what the object says explicitly
- * @throws GatewayError CLUSTER_UNUSABLE when both are given, as client-go does, or when the CA holds no certificate
+ * How the API server's certificate is verified: by the PEM text `ca`, or by the system roots when `ca` is '' (rule
+ * "verification is never silently off").
+ * @param insecure whether the object switches verification off
+ * @throws GatewayError CLUSTER_UNUSABLE when `ca` is given although verification is off (client-go refuses that, too),
+ * or when `ca` contains no certificate
  */
 export function trustIn(field: string, ca: string, insecure: boolean, serverName = ''): TlsTrust {
   if (insecure && ca !== '') throw unusable(`${field} is given and verification is switched off; keep one of them`);

@@ -1,5 +1,5 @@
-// Reads fields of objects that a hub sent, which may have any type. A field of the wrong type becomes a message about
-// that object; a TypeError would take every other cluster with it.
+// Reads fields of hub objects, whose values may have any type. A value of the wrong type gives a GatewayError about
+// that one object. A TypeError would stop the processing of all clusters.
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject, HubObjects } from '../../hub/hub-types.ts';
 import type { SourceCondition } from '../../model/records.ts';
@@ -7,10 +7,13 @@ import { withoutTail } from '../../../lib/text/text-ends.ts';
 import { labelFault } from '../kubeconfig/kubeconfig-cluster.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
-/** Longest condition message taken over, in characters; metav1.Condition allows 32768, a table cell does not. */
+/**
+ * Longest condition message that is kept, in characters. metav1.Condition permits 32768, which is too long for a table
+ * cell.
+ */
 const maxMessageLength = 1024;
 
-/** The own property at that path, undefined where there is none. */
+/** The value of the own property at that path; undefined when a part of the path is missing or the value is null. */
 export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const key of path) {
@@ -20,21 +23,21 @@ export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   return found ?? undefined;
 }
 
-/** Text of a field, '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is something else */
+/** The field's text; '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not text */
 export function textField(what: string, value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value !== 'string') throw unusable(`${what} must be text`);
   return value;
 }
 
-/** A flag, false when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is something else */
+/** The field's boolean; false when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not a boolean */
 export function flagField(what: string, value: unknown): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value !== 'boolean') throw unusable(`${what} must be true or false`);
   return value;
 }
 
-/** The items of a list, none when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is something else */
+/** The items of a list field; empty when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not a list */
 export function listField(what: string, value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw unusable(`${what} must be a list`);
@@ -42,8 +45,8 @@ export function listField(what: string, value: unknown): readonly unknown[] {
 }
 
 /**
- * A `[]byte` field as UTF-8 text, '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of
- * UTF-8
+ * Decodes a base64 field (`[]byte` in Go) as UTF-8 text; '' when it is absent.
+ * @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of UTF-8 text
  */
 export function bytesField(what: string, value: unknown): string {
   const plain = textField(what, value);
@@ -58,8 +61,8 @@ export function bytesField(what: string, value: unknown): string {
 }
 
 /**
- * One key of a Secret as text, undefined when the Secret does not have it. @throws GatewayError CLUSTER_UNUSABLE as
- * {@link bytesField}
+ * One key of a Secret, decoded to text; undefined when the Secret does not have it.
+ * @throws GatewayError CLUSTER_UNUSABLE when the value is not base64 of UTF-8 text
  */
 export function secretText(secret: HubObject, key: string): string | undefined {
   const value = fieldOf(secret, 'data', key);
@@ -69,20 +72,20 @@ export function secretText(secret: HubObject, key: string): string | undefined {
 const isLineEnd = (code: number): boolean => code === 0x0a || code === 0x0d;
 
 /**
- * Without the line ends that `echo` and files leave after a token or an address (cluster-gateway trims them off
- * `endpoint`).
+ * Removes line ends from the end of a value. Tools such as `echo` add them to tokens and addresses, and cluster-gateway
+ * removes them from `endpoint`, too.
  */
 export function trimLineEnd(text: string): string {
   return withoutTail(text, isLineEnd);
 }
 
-/** `Secret ns/name`, for messages. */
+/** The kind and name of an object for messages, such as `Secret ns/name`. */
 export function titleOf(kind: string, object: HubObject): string {
   const { namespace, name } = object.metadata;
   return `${kind} ${typeof namespace === 'string' && namespace !== '' ? `${namespace}/` : ''}${String(name)}`;
 }
 
-/** Runs `read`; its GatewayError says which object it is about. */
+/** Calls `read`. When it throws a GatewayError, the message gets `title` as its prefix. */
 export function about<Result>(title: string, read: () => Result): Result {
   try {
     return read();
@@ -93,25 +96,28 @@ export function about<Result>(title: string, read: () => Result): Result {
   }
 }
 
-/** The valid Kubernetes labels that `keep` wants, all by default. */
+/** The object's valid Kubernetes labels for which `keep` returns true; by default all of them. */
 export function labelsOf(object: HubObject, keep: (key: string) => boolean = () => true): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'labels'), (key, value) => {
     return labelFault(key, value) === undefined && keep(key);
   });
 }
 
-/** The annotations that `keep` wants. Many must not be shown: `last-applied-configuration` holds whole Secrets. */
+/**
+ * The object's annotations for which `keep` returns true. Do not show all of them: kubectl's
+ * `last-applied-configuration` can contain the data of a Secret.
+ */
 export function annotationsOf(object: HubObject, keep: (key: string) => boolean): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'annotations'), keep);
 }
 
-/** One annotation, undefined when it is absent or no text. */
+/** The value of an annotation; undefined when it is absent or not text. */
 export function annotationOf(object: HubObject | undefined, key: string): string | undefined {
   const value = fieldOf(object, 'metadata', 'annotations', key);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** One label, undefined when it is absent or no text. */
+/** The value of a label; undefined when it is absent or not text. */
 export function labelOf(object: HubObject | undefined, key: string): string | undefined {
   const value = fieldOf(object, 'metadata', 'labels', key);
   return typeof value === 'string' ? value : undefined;
@@ -126,7 +132,10 @@ function textEntries(value: unknown, keep: (key: string, value: string) => boole
   );
 }
 
-/** A condition of `status.conditions` under the name `as`, nothing when the object does not have it. */
+/**
+ * Conditions of the object's `status.conditions`, renamed.
+ * @param types the condition types to take, each with its new name; types that the object does not have are left out
+ */
 export function conditionsNamed(
   object: HubObject,
   types: Readonly<Record<string, string>>,
@@ -143,7 +152,7 @@ export function conditionsNamed(
   });
 }
 
-/** Text of a hub object as it may be shown: one line, no control characters, of bounded length. */
+/** Makes text of a hub object safe to show: one line, without control characters, at most 1024 characters long. */
 export function oneLine(value: unknown): string {
   if (typeof value !== 'string') return '';
   const plain = value
@@ -153,28 +162,28 @@ export function oneLine(value: unknown): string {
   return plain.length > maxMessageLength ? `${plain.slice(0, maxMessageLength - 1)}…` : plain;
 }
 
-/** UID of the object, '' when it has none. */
+/** The object's UID; '' when it has none. */
 export function uidOf(object: HubObject): string {
   const uid = fieldOf(object, 'metadata', 'uid');
   return typeof uid === 'string' ? uid : '';
 }
 
-/** UID and resourceVersion, which change with every change of the object; '' for no object. */
+/** The object's UID and resourceVersion as one text, which changes whenever the object changes; '' for undefined. */
 export function versionOf(object: HubObject | undefined): string {
   if (object === undefined) return '';
   return JSON.stringify([fieldOf(object, 'metadata', 'uid'), fieldOf(object, 'metadata', 'resourceVersion')]);
 }
 
 /**
- * Objects of some watches, oldest first, then by namespace and name, each key once. Age decides, so that a name stays
- * with the cluster that had it first. By the order of namespaces, somebody who may write one namespace could take over
- * a cluster of another.
+ * The objects of several watches in order of creation, then of key. A key that occurs twice counts once. The order
+ * decides which cluster keeps a name. It must not begin with the namespace: somebody who may write to one namespace
+ * could take the name of a cluster that another namespace registered earlier.
  */
 export function oldestFirst(...maps: readonly HubObjects[]): readonly (readonly [key: string, HubObject])[] {
   const all = new Map(maps.toReversed().flatMap((map) => [...map]));
   const created = (object: HubObject): string => {
     const value = fieldOf(object, 'metadata', 'creationTimestamp');
-    // An object without a timestamp sorts last.
+    // An object without a creation time sorts last.
     return typeof value === 'string' ? value : '9';
   };
   return [...all]

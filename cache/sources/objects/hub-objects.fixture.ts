@@ -1,5 +1,5 @@
-// A hub for the tests of sources: objects from files, and what each watch of a source returns of them. Selectors are
-// applied, so that a source that asks for too little fails in tests as it would on a hub.
+// Simulates a hub for tests of sources: reads objects from fixture files and returns what each watch would receive.
+// Label and field selectors are applied, so that a source with a wrong selector fails in the test.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -7,10 +7,10 @@ import { testKeyPair } from '../../credentials/certificate.fixture.ts';
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { ClusterSpec, Credential } from '../../model/records.ts';
 
-/** Texts that stand for `{{NAME}}` and, with `|base64`, its base64. */
+/** The texts that replace `{{NAME}}` in a fixture file. `{{NAME|base64}}` is replaced by the text in base64. */
 export type Values = Readonly<Record<string, string>>;
 
-/** A CA, another one, and a client certificate with its key. */
+/** PEM texts for fixtures: two CA certificates, and a client certificate with its key. */
 export async function certificateValues(): Promise<Values & Readonly<Record<'CA' | 'CA2' | 'CERT' | 'KEY', string>>> {
   const [one, two, client] = await Promise.all(['ca-1', 'ca-2', 'gateway'].map(testKeyPair));
   const trimmed = (text: string | undefined): string => `${(text ?? '').trim()}\n`;
@@ -18,8 +18,8 @@ export async function certificateValues(): Promise<Values & Readonly<Record<'CA'
 }
 
 /**
- * Objects of fixtures/<name>.yaml as the hub has them: `stringData` is base64 in `data`.
- * @param edit changes the text of the file before it is read
+ * The objects of fixtures/<name>.yaml as an API server would return them, with `stringData` moved into `data`.
+ * @param edit changes the text of the file before it is parsed
  */
 export function readObjects(
   name: string,
@@ -30,7 +30,7 @@ export function readObjects(
   return parseAllDocuments(edit(text)).map((document) => stored(fill(document.toJS(), values) as HubObject));
 }
 
-/** The object as the hub would store it. */
+/** The object as an API server would store it: `stringData` becomes base64 in `data`. */
 export function stored(object: HubObject): HubObject {
   const { stringData, ...rest } = object;
   if (stringData === undefined) return object;
@@ -38,10 +38,7 @@ export function stored(object: HubObject): HubObject {
   return { ...rest, metadata: object.metadata, data: { ...(object['data'] as object), ...Object.fromEntries(added) } };
 }
 
-/**
- * The same object later: its fields changed, a new resourceVersion. `data` is given as text and merged; undefined
- * removes.
- */
+/** A changed copy of the object with the next resourceVersion. @param change edits the copy; it may set `stringData` */
 export function changed(object: HubObject, change: (copy: Record<string, any>) => void): HubObject {
   const copy = structuredClone(object) as unknown as Record<string, any>;
   change(copy);
@@ -49,7 +46,7 @@ export function changed(object: HubObject, change: (copy: Record<string, any>) =
   return stored(copy as unknown as HubObject);
 }
 
-/** Replaces keys of a Secret; undefined removes one. */
+/** A copy of a Secret with some keys replaced. The values are plain text; undefined removes the key. */
 export function withData(secret: HubObject, texts: Readonly<Record<string, string | undefined>>): HubObject {
   return changed(secret, (copy) => {
     for (const [key, text] of Object.entries(texts)) {
@@ -59,17 +56,19 @@ export function withData(secret: HubObject, texts: Readonly<Record<string, strin
   });
 }
 
-/** UTF-8 to base64. */
 export function base64(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64');
 }
 
-/** What the source makes of a hub with these objects. */
+/**
+ * The specs that a source returns when the hub has these objects. Each watch of the source sees only the objects that
+ * its selectors match.
+ */
 export function compiled(source: HubSource, objects: readonly HubObject[]): readonly ClusterSpec[] {
   return source.compile(source.watches.map((watch) => seenBy(watch, objects)));
 }
 
-/** The only cluster of that name. */
+/** The cluster of that name. Throws when there is none, or more than one. */
 export function clusterNamed(specs: readonly ClusterSpec[], name: string): ClusterSpec {
   const found = specs.filter((spec) => spec.name === name);
   if (found.length !== 1 || found[0] === undefined) {
@@ -78,7 +77,7 @@ export function clusterNamed(specs: readonly ClusterSpec[], name: string): Clust
   return found[0];
 }
 
-/** Its credential, which must be at hand. */
+/** The cluster's credential. Throws unless the credential is available without waiting. */
 export function credentialOf(spec: ClusterSpec): Credential {
   const credential = spec.credential?.current();
   if (credential === undefined || credential instanceof Promise) throw new Error(`${spec.name}: no credential at hand`);
@@ -93,7 +92,7 @@ const plurals: Readonly<Record<string, string>> = {
   PediaCluster: 'pediaclusters',
 };
 
-/** Objects that a list with these selectors gives. */
+/** The objects that a list with these selectors returns, by key. */
 export function seenBy(watch: WatchedResource, objects: readonly HubObject[]): HubObjects {
   const apiVersion = watch.group === '' ? watch.version : `${watch.group}/${watch.version}`;
   const found = objects.filter((object) => {

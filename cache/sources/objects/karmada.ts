@@ -1,7 +1,7 @@
-// The source of Karmada's Cluster objects, joined with the two Secrets that each names: the CA of `secretRef`, the
-// token of `impersonatorSecretRef`. Easy to get wrong: a reference is only a name. Somebody who may write a Cluster
-// could name the Secret of another cluster and have its token sent to an address of theirs. So a Secret serves only the
-// cluster it belongs to.
+// The source that makes one cluster of each Karmada Cluster, with two Secrets that the Cluster names: `secretRef` holds
+// the CA, `impersonatorSecretRef` the token. Easy to get wrong: anyone who may write a Cluster could name the Secret of
+// another cluster, and the token in it would be sent to an address of their choice. So a Secret is used only for the
+// Cluster that it belongs to.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { ProxyAddress, SourceCondition } from '../../model/records.ts';
 import { tokenPlan, trustIn } from './hub-credential.ts';
@@ -21,13 +21,12 @@ import { makeRegistry, memberAddress, memberProxy, type Access, type Registratio
 import { SourceFault, unusable } from '../unusable.ts';
 
 export interface KarmadaOptions {
-  /** Namespace of the Secrets, Karmada's `--cluster-namespace`. */
+  /** Namespace of the Secrets; Karmada's flag is `--cluster-namespace`. */
   readonly secretNamespace: string;
 }
 
 const clusterKind: WatchedResource = { group: 'cluster.karmada.io', version: 'v1alpha1', resource: 'clusters' };
 
-/** Makes the source. */
 export function makeKarmadaSource({ secretNamespace }: KarmadaOptions): HubSource {
   const registry = makeRegistry('karmada');
   return {
@@ -44,7 +43,7 @@ export function makeKarmadaSource({ secretNamespace }: KarmadaOptions): HubSourc
 
 type Reference = 'secretRef' | 'impersonatorSecretRef';
 
-/** `namespace/name` of a reference, undefined when the Cluster does not have it or it is no reference. */
+/** The `namespace/name` that the reference contains; undefined when it is absent or incomplete. */
 function refersTo(cluster: HubObject, reference: Reference): string | undefined {
   const namespace = fieldOf(cluster, 'spec', reference, 'namespace');
   const name = fieldOf(cluster, 'spec', reference, 'name');
@@ -52,9 +51,9 @@ function refersTo(cluster: HubObject, reference: Reference): string | undefined 
 }
 
 /**
- * Name of the Cluster each Secret belongs to: the owner that Karmada writes when it joins a cluster; without one, the
- * Cluster that the Secret is named after by Karmada's rule (`<name>`, `<name>-impersonator`); else the oldest that
- * refers to it.
+ * The name of the Cluster that each Secret belongs to, by the Secret's key. First choice is the owner reference that
+ * Karmada sets when a cluster joins. Second is the Cluster after which Karmada names the Secret (`<name>` or
+ * `<name>-impersonator`). Last is the oldest Cluster that refers to the Secret.
  */
 function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): ReadonlyMap<string, string> {
   const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));
@@ -96,7 +95,7 @@ function registrationOf(
   const { name } = cluster.metadata;
   const keys = (['secretRef', 'impersonatorSecretRef'] as const).map((reference) => refersTo(cluster, reference));
   const [authority, token] = keys.map((key) => (key === undefined ? undefined : secrets.get(key)));
-  /** The Secret a reference names. @throws GatewayError CLUSTER_UNUSABLE when it may not be used */
+  /** The Secret that the reference names. @throws GatewayError CLUSTER_UNUSABLE when this Cluster may not use it */
   const secretOf = (reference: Reference, found: HubObject | undefined): HubObject => {
     const key = refersTo(cluster, reference);
     if (key === undefined) throw unusable(`spec.${reference} must name a namespace and a Secret`);
@@ -137,7 +136,8 @@ function accessTo(cluster: HubObject, secretOf: (reference: Reference) => HubObj
   const spec = (field: string): unknown => fieldOf(cluster, 'spec', field);
   const endpoint = memberAddress('spec.apiEndpoint', textField('spec.apiEndpoint', spec('apiEndpoint')));
   const insecure = flagField('spec.insecureSkipTLSVerification', spec('insecureSkipTLSVerification'));
-  // As Karmada: no secretRef means the system roots, and a secretRef without caBundle is an error.
+  // As in Karmada: without secretRef the system roots verify the API server, and a secretRef without caBundle is an
+  // error.
   let ca = '';
   if (!insecure && spec('secretRef') !== undefined) {
     const secret = secretOf('secretRef');
@@ -156,7 +156,10 @@ function accessTo(cluster: HubObject, secretOf: (reference: Reference) => HubObj
   return { endpoint, tls: trustIn('data["caBundle"]', ca, insecure), proxy, plan };
 }
 
-/** `proxyURL` with `proxyHeader`, whose values are comma-separated lists (Karmada `ParseProxyHeaders`). */
+/**
+ * The proxy of `proxyURL`, with the headers of `proxyHeader`. A header's value is a comma-separated list, and each
+ * element is sent as a header of its own (Karmada `ParseProxyHeaders`).
+ */
 function proxyOf(url: unknown, headers: unknown): ProxyAddress | undefined {
   const proxy = memberProxy('spec.proxyURL', textField('spec.proxyURL', url));
   if (proxy === undefined || headers === undefined) return proxy;

@@ -1,8 +1,9 @@
-// The source of Open Cluster Management. Address and CA come from the ManagedCluster. The credential comes from the
-// Secret of that name in cluster-gateway's namespace, or else from the token of the managed-serviceaccount in the
-// cluster's namespace. With cluster-gateway's Secrets it is one source: a ManagedCluster and its Secret are one cluster
-// with the ManagedCluster's UID, and a Secret without a ManagedCluster is a cluster of its own. Easy to get wrong: a
-// broken Secret must not fall back to the other credential, or a typing mistake would change who we are to the member.
+// The source that makes one cluster of each ManagedCluster of Open Cluster Management, which gives address and CA. The
+// credential comes from the Secret of the same name in cluster-gateway's namespace. When there is no such Secret, it is
+// the token of the managed-serviceaccount in the cluster's namespace. With cluster-gateway in use, a Secret without a
+// ManagedCluster becomes a cluster of its own. Easy to get wrong: when the Secret exists but is faulty, the token must
+// not be used instead. Otherwise a typing error in the Secret would change the user that the gateway is on the member
+// cluster.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { EndpointOption, SourceCondition } from '../../model/records.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -45,11 +46,11 @@ import { makeRegistry, memberAddress, type Access, type Registration } from './r
 import { SourceFault, unusable } from '../unusable.ts';
 
 export interface OcmOptions extends GatewaySecretSettings {
-  /** Name of the ManagedServiceAccount, the same in the namespace of every cluster. */
+  /** The name of the ManagedServiceAccounts. Each cluster has one of this name in its namespace on the hub. */
   readonly managedServiceAccount: string;
-  /** Namespace of cluster-gateway's Secrets; undefined: they are not read. */
+  /** Namespace that holds cluster-gateway's Secrets; undefined when these Secrets are not to be read. */
   readonly secretNamespace: string | undefined;
-  /** `cluster-gateway` when that was named first among the sources; otherwise `ocm`. */
+  /** The name of the source. `cluster-gateway` when that was named before `ocm`; default `ocm`. */
   readonly name?: 'ocm' | 'cluster-gateway';
   readonly exec?: ExecSettings;
 }
@@ -60,14 +61,15 @@ const managedClusters: WatchedResource = {
   resource: 'managedclusters',
 };
 
-/** Conditions that OCM's controllers write. They keep their names, since ours are different. */
+/**
+ * The conditions of OCM's controllers that are shown. Their names are kept, as they differ from those of Portcullis.
+ */
 const shownConditions = {
   ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
   ManagedClusterJoined: 'ManagedClusterJoined',
   ManagedClusterConditionClockSynced: 'ManagedClusterConditionClockSynced',
 };
 
-/** Makes the source. */
 export function makeOcmSource(options: OcmOptions): HubSource {
   const registry = makeRegistry('ocm', options.exec);
   const { managedServiceAccount: account, secretNamespace } = options;
@@ -75,7 +77,7 @@ export function makeOcmSource(options: OcmOptions): HubSource {
     name: options.name ?? 'ocm',
     watches: [
       managedClusters,
-      // All namespaces, but only Secrets of this name: RBAC can be as narrow by resourceNames.
+      // All namespaces, but only Secrets of this name, so that RBAC on the hub can be limited with resourceNames.
       { group: '', version: 'v1', resource: 'secrets', fieldSelector: `metadata.name=${account}` },
       ...(secretNamespace === undefined ? [] : [gatewaySecrets(secretNamespace)]),
     ],
@@ -129,8 +131,8 @@ function clusterRegistration(
 }
 
 /**
- * Of the Secret, else of a label of the ManagedCluster. A cluster without an address is behind the proxy server, if
- * there is one.
+ * The endpoint type from the label of the Secret, or without a Secret from the label of the ManagedCluster. Without
+ * either, a ManagedCluster that has no address counts as ClusterProxy if the operator gave a proxy server.
  */
 function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
   if (secret !== undefined) return endpointTypeOf(secret);
@@ -188,7 +190,10 @@ function noCredential(
   return `${title} has no credential; ${account}${secret}`;
 }
 
-/** Every client configuration that can be used, in order; a broken one is reported and skipped. */
+/**
+ * The addresses of all usable client configurations, in order. An unusable one is skipped and reported as a condition.
+ * Throws when none is usable.
+ */
 function directAccess(
   cluster: HubObject,
   title: string,
@@ -231,13 +236,16 @@ function endpointOption(
 ): EndpointOption {
   const endpoint = memberAddress(`${field}.url`, textField(`${field}.url`, fieldOf(config, 'url')));
   const bundle = bytesField(`${field}.caBundle`, fieldOf(config, 'caBundle'));
-  // The CA beside a token is the cluster's own, and the system roots do not know it.
+  // The token's Secret also holds the cluster's own CA, which is often not among the system roots.
   const [name, ca] =
     bundle === '' ? ['data["ca.crt"] of its Secret', authorityOf(holder)] : [`${field}.caBundle`, bundle];
   return { endpoint, tls: trustBy([secret, cluster], name, ca) };
 }
 
-/** Whether the hub accepts the cluster; `accepted` of a VirtualCluster is read from it. */
+/**
+ * The condition that says whether the hub accepts the cluster. The `accepted` field of a VirtualCluster is read from
+ * it.
+ */
 function acceptanceOf(cluster: HubObject): SourceCondition {
   const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;
   return {

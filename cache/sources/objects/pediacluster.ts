@@ -1,6 +1,6 @@
-// The source of Clusterpedia's PediaCluster objects, which hold address and credential themselves. Clusterpedia
-// verifies nothing when `caData` is empty; here that means the system roots (rule "verification is never silently
-// off").
+// The source that makes one cluster of each PediaCluster of Clusterpedia, which contains address and credential. When
+// `caData` is empty, the system roots verify the API server (rule "verification is never silently off"); Clusterpedia
+// would verify nothing.
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import type { SourceIndexing } from '../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
@@ -19,7 +19,6 @@ import { makeRegistry, memberAddress, type Access, type Registration } from './r
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { unusable } from '../unusable.ts';
 
-/** Makes the source. */
 export function makePediaClusterSource(): HubSource {
   const registry = makeRegistry('pediacluster');
   return {
@@ -62,8 +61,9 @@ function registrationOf(cluster: HubObject, syncResources: HubObject | undefined
 }
 
 /**
- * What Clusterpedia would sync: the cluster's own list, then the one it refers to; undefined when there is neither.
- * Entries that cannot be read are left out, so that they do not make the cluster unusable.
+ * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
+ * ClusterSyncResources it refers to; undefined when there are none. Invalid entries are skipped, so that they do not
+ * make the cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
@@ -73,7 +73,7 @@ function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): S
   return resources.length === 0 && !allCustomResources ? undefined : { resources, allCustomResources };
 }
 
-/** Clusterpedia's ClusterGroupResources. */
+/** Parses a list of Clusterpedia's type ClusterGroupResources. Invalid entries are skipped. */
 function groupResources(value: unknown): SourceIndexing['resources'] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((entry: unknown) => {
@@ -88,7 +88,7 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
-/** A kubeconfig before single fields, as Clusterpedia's `buildClusterConfig`. */
+/** A kubeconfig in the object wins over the single fields, as in Clusterpedia's `buildClusterConfig`. */
 function accessTo(cluster: HubObject): Access {
   const bytes = (field: string): string => bytesField(`spec.${field}`, fieldOf(cluster, 'spec', field));
   const kubeconfig = bytes('kubeconfig');

@@ -1,6 +1,6 @@
-// Turns what objects of a hub say about a cluster into its spec, and remembers the specs of unchanged objects. A
-// heartbeat that only changes a status gives the very same credential again; otherwise every plugin would run anew and
-// every connection would be dropped.
+// Turns what hub objects say about a cluster into its spec, and remembers the specs of unchanged objects. When only a
+// status changed, such as a heartbeat, the spec keeps the same credential instance. A new instance would run every exec
+// plugin again and drop every connection.
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject } from '../../hub/hub-types.ts';
 import type {
@@ -27,11 +27,11 @@ import {
 import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
-/** What is known about a cluster even when its objects have faults. */
+/** What is known about a cluster even when its address or credential cannot be read. */
 export interface Description {
-  /** As the source calls it; used as the name when it is a DNS subdomain. */
+  /** The cluster's name in the hub object. The spec uses it as its name only if it is a DNS subdomain. */
   readonly originalName: string;
-  /** Objects it is made from, for people. */
+  /** The objects that the cluster was read from, for messages. */
   readonly sourceDetail: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly conditions?: readonly SourceCondition[];
@@ -40,39 +40,47 @@ export interface Description {
   readonly indexing?: SourceIndexing | undefined;
 }
 
-/** How the cluster is reached. */
+/** How to reach the cluster: address, trust, proxy and credential. */
 export interface Access {
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
   readonly proxy?: ProxyAddress | undefined;
   readonly fallbacks?: readonly EndpointOption[];
   readonly plan: CredentialPlan;
-  /** Conditions found while reading it, shown beside those of the description. */
+  /** Conditions found while reading address and credential. They are shown after the conditions of the Description. */
   readonly conditions?: readonly SourceCondition[];
 }
 
-/** One cluster of a source before its objects are read. */
+/** One cluster of a source, with functions that read its objects when needed. */
 export interface Registration {
-  /** Kind, namespace and name of `object`: no two of a source have the same. */
+  /** Kind, namespace and name of `object`. Unique within one source. */
   readonly key: string;
-  /** Its UID is the cluster's identity: created anew, it is another cluster. */
+  /**
+   * The object that registers the cluster. Its UID identifies the cluster, so an object that was deleted and created
+   * again is a new cluster.
+   */
   readonly object: HubObject;
-  /** Every other object that `describe` and `access` read, in a fixed order. */
+  /**
+   * All other objects that `describe` and `access` read, in a fixed order. When one of them changes, the spec is made
+   * anew.
+   */
   readonly others: readonly (HubObject | undefined)[];
-  /** Anything else that `describe` and `access` depend on. */
+  /** A text that changes whenever anything else changes that `describe` and `access` depend on. */
   readonly settings?: string;
-  /** Name of the source to show, when it is not the registry's. */
+  /** The source name to show, when it differs from the one that was passed to makeRegistry. */
   readonly source?: string;
-  /** Must not throw. */
+  /** Reads what can be shown of the cluster even when `access` throws. Must not throw itself. */
   readonly describe: () => Description;
   /**
-   * @throws GatewayError whose message becomes the cluster's problem, with `reason` when it is a {@link SourceFault}
+   * Reads address and credential.
+   * @throws GatewayError whose message becomes the cluster's problem; a {@link SourceFault} also gives the problem's
+   * reason
    */
   readonly access: () => Access;
 }
 
 interface Remembered {
-  /** What it was made from. */
+  /** The Registration of which `spec` was made. */
   readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;
@@ -80,8 +88,9 @@ interface Remembered {
 }
 
 /**
- * A function from registrations to specs. Unchanged objects (UID and resourceVersion) give the same spec object;
- * changed ones that say the same keep spec and credential; a new token keeps `transportKey`.
+ * Returns a function that turns registrations into specs. Objects with unchanged UID and resourceVersion give the same
+ * spec instance. Changed objects with the same content keep spec and credential. A changed token gives a new
+ * credential, but the same `transportKey`.
  */
 export function makeRegistry(
   source: string,
@@ -91,7 +100,7 @@ export function makeRegistry(
   return (registrations) => {
     const next = new Map<string, Remembered>();
     for (const registration of registrations) {
-      // Two registrations with one key would have one uid; the first counts.
+      // Two registrations with the same key would get the same uid, so only the first is used.
       if (next.has(registration.key)) continue;
       const before = remembered.get(registration.key);
       next.set(
@@ -107,8 +116,8 @@ export function makeRegistry(
 }
 
 /**
- * Whether they hold the very same objects: of thousands of clusters all but a few do, and their versions need not even
- * be read.
+ * Whether both registrations have the very same object instances. Most clusters do, and then their resourceVersions
+ * need not be compared.
  */
 function sameObjects(a: Registration, b: Registration): boolean {
   const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
@@ -140,7 +149,7 @@ function compileOne(
   const description = registration.describe();
   const named = isSubdomain(description.originalName);
   const base = {
-    // A name that fits no path must not keep anybody else from having it either.
+    // An invalid name cannot be used in a path, so it must not occupy the name for other clusters either.
     name: named ? description.originalName : '',
     originalName: description.originalName,
     uid,
@@ -207,7 +216,7 @@ function keep(before: Remembered | undefined, spec: ClusterSpec): ClusterSpec {
   return before !== undefined && sameSpec(before.spec, spec) ? before.spec : spec;
 }
 
-/** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
+/** The JSON of `spec.cluster` in an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
 function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): ExecClusterInfo {
   const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
   return {
@@ -217,8 +226,9 @@ function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): ExecClusterInfo {
 }
 
 /**
- * An https address of a hub object. @throws GatewayError CLUSTER_UNUSABLE; plain http would show the credential to
- * everybody on the way
+ * Parses the address of a member cluster; only https is permitted, since plain http would show the credential to anyone
+ * on the network path.
+ * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function memberAddress(field: string, text: string): Endpoint {
   const endpoint = parseServer(text, field);
@@ -226,7 +236,7 @@ export function memberAddress(field: string, text: string): Endpoint {
   return endpoint;
 }
 
-/** A proxy address of a hub object, undefined for ''. @throws GatewayError CLUSTER_UNUSABLE */
+/** Parses a proxy address of a hub object; undefined for ''. @throws GatewayError CLUSTER_UNUSABLE */
 export function memberProxy(field: string, text: string): ProxyAddress | undefined {
   return text === '' ? undefined : parseProxy(text, field);
 }

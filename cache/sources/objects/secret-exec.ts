@@ -1,5 +1,6 @@
-// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. The writer of the Secret does not run the
-// gateway, so a plugin runs only with a command, arguments and environment that the operator allowed.
+// Reads the key `exec` of a cluster-gateway Secret of type Dynamic: client-go's ExecConfig as JSON. Whoever wrote the
+// Secret is not the operator of the gateway. So the plugin runs only with a command, arguments and environment that the
+// operator permitted.
 import { z } from 'zod';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -17,15 +18,17 @@ const schema = z.object({
 });
 
 /**
- * The plan to run it.
- * @param allowed what the operator wrote; anything else is refused
- * @throws GatewayError CLUSTER_UNUSABLE with the reason, without any value
+ * Makes a plan to authenticate with the exec plugin that the Secret describes.
+ * @param allowed what the operator permits; anything else is refused
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message contains no value of the Secret
  */
 export function readSecretExec(what: string, json: string, allowed: AllowedExec): CredentialPlan {
   if (json === '') throw unusable(`${what} is missing; put the exec configuration there as JSON`);
   const parsed = schema.safeParse(parse(what, json));
   if (!parsed.success) {
-    throw unusable(`${what} is no exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`);
+    throw unusable(
+      `${what} is not an exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
+    );
   }
   const refusal = execRefusal(parsed.data, allowed);
   if (refusal !== undefined) throw unusable(`${what} ${refusal}`);
@@ -36,13 +39,13 @@ function parse(what: string, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // The parser's message quotes the text.
+    // The message of JSON.parse quotes the text, which may contain a secret.
     throw unusable(`${what} is not JSON`);
   }
 }
 
 function planOf(what: string, exec: NonNullable<Parameters<typeof planCredential>[1]['exec']>): CredentialPlan {
-  // By the rules of a kubeconfig's user that has nothing but this plugin.
+  // The same rules as for a kubeconfig user that has only an exec plugin.
   const user = { ...bareUser, name: what, exec };
   const plan = planCredential('/', user, () => {
     throw new GatewayError('INTERNAL', 'a plugin has no files');

@@ -1,6 +1,6 @@
-// Reads a kubeconfig from an object of the hub: one cluster, its current context. Its writer does not run the gateway:
-// a file path would read the gateway's disk and a plugin would run in its pod. So both are refused, and no file is
-// opened.
+// Reads a kubeconfig that is stored in a hub object; its current context is the cluster. Whoever wrote the object is
+// not the operator of the gateway. A file path would read the gateway's disk, and an exec plugin would run in the
+// gateway's pod. So both are refused, and no file is opened.
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
 import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';
@@ -15,13 +15,17 @@ import { planCredential } from '../kubeconfig/kubeconfig-user.ts';
 import { memberAddress, memberProxy, type Access } from './registration.ts';
 import { unusable } from '../unusable.ts';
 
-/** The same limit as etcd has for an object; a text that long is no kubeconfig of one cluster. */
+/**
+ * Longest text that is read, in characters. etcd's default limit for a request is 1.5 MiB, and a kubeconfig of one
+ * cluster is far shorter.
+ */
 const maxLength = 1024 * 1024;
 
 /**
- * How the cluster of the current context is reached; of a file without one, of its only context.
- * @param what the field it was read from, for messages
- * @throws GatewayError CLUSTER_UNUSABLE with the reason, without any value of the file
+ * How to reach the cluster of the current context. Without a current-context, the kubeconfig must have exactly one
+ * context.
+ * @param what the field that contains the kubeconfig, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the message contains no value of the kubeconfig
  */
 export function readSecretKubeconfig(what: string, text: string): Access {
   if (text.length > maxLength) throw unusable(`${what} is longer than 1 MiB`);
@@ -88,7 +92,7 @@ function refuseForeign(what: string, cluster: ClusterEntry, user: UserEntry): vo
   }
 }
 
-/** Whatever would read a file after all gets this. */
+/** Passed where a function to read files is expected. Refuses every file. */
 function refuseFile(): never {
   throw unusable('files of the gateway are not read for objects of a hub');
 }

@@ -1,6 +1,6 @@
-// The source of vcluster: Secrets `vc-<name>` whose `config` is the kubeconfig of a virtual cluster. vcluster writes
-// `https://localhost:8443` when nobody sets its address, which would be the gateway's own pod. Then the Service beside
-// the Secret is used, verified by the name `localhost`.
+// The source that makes one cluster of each vcluster Secret `vc-<name>`, whose key `config` is a kubeconfig. Unless an
+// address was configured, vcluster writes `https://localhost:8443` there, which would be the gateway's own pod. In that
+// case the gateway connects to the vcluster's Service, and verifies the name `localhost` in the certificate.
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { about, fieldOf, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
@@ -9,7 +9,6 @@ import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 
 const prefix = 'vc-';
 
-/** Makes the source. */
 export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('vcluster');
   return {
@@ -18,7 +17,8 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
       group: '',
       version: 'v1',
       resource: 'secrets',
-      // Older releases set no label. The type leaves out at least Helm's releases and ServiceAccount tokens.
+      // Older vcluster releases set no label to select by. The type at least excludes Helm releases and ServiceAccount
+      // tokens.
       fieldSelector: 'type=Opaque',
       ...scope,
     })),
@@ -29,7 +29,10 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
   };
 }
 
-/** `vc-config-<name>` is vcluster's own configuration: another key, no kubeconfig. */
+/**
+ * Whether the Secret holds the kubeconfig of a vcluster. `vc-config-<name>`, which holds vcluster's own settings, does
+ * not have the key `config`.
+ */
 function isKubeconfig(secret: HubObject): boolean {
   const { name } = secret.metadata;
   return name.startsWith(prefix) && name.length > prefix.length && fieldOf(secret, 'data', 'config') !== undefined;
@@ -70,7 +73,7 @@ function besideSecret(access: Access, name: string, namespace: string): Access {
         type: 'AddressReplaced',
         status: 'True',
         reason: 'Localhost',
-        message: `the kubeconfig names localhost, which is not the cluster from here; the Service ${host} is used instead; set exportKubeConfig.server to use another address`,
+        message: `the kubeconfig has the address localhost, which would be the gateway itself; the Service ${host} is used instead; set exportKubeConfig.server of the vcluster to use another address`,
       },
     ],
   };

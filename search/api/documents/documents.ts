@@ -1,5 +1,6 @@
-// Discovery and OpenAPI below the paths of the index. kubectl asks for discovery before anything else, so it is made
-// from what is known here and never waits for a cluster. Only OpenAPI, which few ask for, is asked of clusters.
+// Answers discovery and OpenAPI requests to the index. kubectl reads discovery first, so it is made from what the
+// gateway knows, without waiting for a cluster. Only OpenAPI documents, which are requested rarely, are fetched from
+// clusters.
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { StoredType } from '../../stores/store.ts';
@@ -21,10 +22,13 @@ import type { UnionDocument } from './openapi-union.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
 import type { Union } from './union-discovery.ts';
 
-/** Types of clusters of which the caller may list or get anything. */
+/** The stored types of which the caller may list or get at least one object. */
 type SeenTypes = readonly StoredType[];
 
-/** @throws GatewayError (rejects) CLUSTER_NOT_FOUND for a cluster of the path that is out of the caller's reach */
+/**
+ * Finds the types that a discovery or OpenAPI document may contain for this caller.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND when the path names a cluster that the caller may not reach
+ */
 export async function rightsToDocuments(
   { request: { user }, question: { document } }: Asked<DocumentQuestion>,
   { rights, catalog, chosen }: AnswerDependencies,
@@ -43,7 +47,8 @@ export async function rightsToDocuments(
   const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
   const got = rest.length === 0 ? listed : await rights.scope(user, 'get', rest, clusters);
   if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster)) {
-    // Nothing of it may be read yet: what is chosen decides.
+    // The caller may see nothing of the stored types. The cluster is still visible if the caller may list a selected
+    // type.
     const about = await rights.scope(user, 'list', askedAbout(known, chosen), clusters);
     if (!about.reachable.has(cluster)) throw unknownCluster(cluster);
   }
@@ -51,8 +56,9 @@ export async function rightsToDocuments(
 }
 
 /**
- * The union of what clusters serve. OpenAPI of one cluster, in version 2 or in protobuf is relayed from a cluster.
- * @throws GatewayError NOT_FOUND for an OpenAPI document of a version that no cluster serves
+ * Decides what a discovery or OpenAPI document is made of: usually the types of all clusters. OpenAPI of a single
+ * cluster, in version 2, or as protobuf, is passed on from a cluster.
+ * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
 export function planDocument({
   request,
@@ -67,14 +73,17 @@ export function planDocument({
   return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types) : union;
 }
 
-/** What a document needs beside the plan. */
+/** The result of looking up a discovery or OpenAPI document. */
 interface FoundDocument {
-  /** Of `/openapi/v3`. */
+  /** The OpenAPI document of one group and version; undefined for other documents. */
   readonly openapi?: UnionDocument;
   readonly warnings: readonly Warning[];
 }
 
-/** Reads one document of `/openapi/v3` of the union. Discovery without any type gets the reasons as warnings. */
+/**
+ * Reads the OpenAPI document of one group and version. When discovery would be empty, finds the warnings that explain
+ * it.
+ */
 export async function fetchDocument(
   { request, question: { document: asked }, sight: types, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
   dependencies: AnswerDependencies,
@@ -94,11 +103,14 @@ export async function fetchDocument(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
   const openapi = await dependencies.openapi.document(group!, version, having);
-  // Where no cluster answers the index, one may answer the caller.
+  // The index could not read the document from any cluster. The caller may be able to, so the request is passed on.
   return openapi === undefined ? relayedOpenapi(request, asked, types) : { openapi, warnings: openapi.warnings };
 }
 
-/** Why clusters that the caller may know of have no types at all. kubectl asks for discovery first, and stops there. */
+/**
+ * Warnings that say why the index has no types of clusters that the caller may know of. They go with an empty discovery
+ * document, because kubectl reads discovery first and stops there if it is empty.
+ */
 async function unreadWarnings(
   user: User,
   cluster: string | undefined,
@@ -151,7 +163,10 @@ function openapiAnswer(request: IndexRequest, { body, etag, warnings }: UnionDoc
   return { kind: 'whole', body, warnings, headers };
 }
 
-/** Such clients (kubectl before it writes) have a cluster's own document: documents of the union are JSON. */
+/**
+ * Whether the client only accepts protobuf, as kubectl does before it writes. Such a client gets the document of one
+ * cluster, because the index makes JSON documents only.
+ */
 function isForProtobufAlone(request: IndexRequest): boolean {
   try {
     request.form(['']);
@@ -162,8 +177,8 @@ function isForProtobufAlone(request: IndexRequest): boolean {
 }
 
 /**
- * OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of
- * several the one heard of last.
+ * An answer that is passed on from a cluster: from the one in the path. Otherwise from the cluster with the most types
+ * of that group, and among several from the one that was confirmed last.
  */
 function relayedOpenapi(
   request: IndexRequest,
@@ -180,8 +195,8 @@ function relayedOpenapi(
 }
 
 /**
- * Clusters by how many of the types they have, the most first: where custom types of one group differ, the fewest are
- * missing.
+ * The clusters sorted by how many of the types they have, most first. If custom types of a group differ between
+ * clusters, the first cluster's document lacks the fewest.
  */
 function byTypes(having: readonly StoredType[]): readonly string[] {
   const counts = new Map<string, number>();

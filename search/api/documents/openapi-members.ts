@@ -1,5 +1,6 @@
-// Keeps the OpenAPI documents of members, asked for again by their ETag. A member chooses its own hash, and with
-// another member's hash it would put its document in that one's place, so texts are kept by a digest made here.
+// Caches the OpenAPI documents of member clusters, and revalidates them by ETag. A member chooses its ETags itself. If
+// documents were stored under them, a member could use the ETag of another one to replace its document. So documents
+// are stored under a digest that is computed here.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { headerValues } from '../../../routing/forward/headers.ts';
@@ -7,35 +8,42 @@ import { readWhole } from '../../../routing/members/member-call.ts';
 import type { AskMember } from '../../sync/sync-types.ts';
 import type { Incarnation } from '../../types.ts';
 
-/** A document as a member gave it. */
+/** An OpenAPI document as a member cluster sent it. */
 export interface MemberDocument {
-  /** Equal for equal texts, whosever they are. */
+  /** SHA-256 of the text. Documents of several member clusters with equal texts have equal digests. */
   readonly digest: string;
   readonly text: Buffer;
 }
 
 /**
- * What a member says under a path: its document, `none` when it has no such path, `unknown` when it cannot be asked and
- * has not been.
+ * Reads an OpenAPI document of a member cluster. `none` means that the member does not have that path. `unknown` means
+ * that the member cannot be reached, and the document was never read before.
  */
 export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | 'none' | 'unknown'>;
 
 interface Known {
-  /** Undefined: the member has no such path. */
+  /** The digest of the document. Undefined when the member cluster does not have that path. */
   readonly digest: string | undefined;
   readonly etag: string | undefined;
   readonly askedAtMs: number;
 }
 
 const askTimeoutMs = 5_000;
-/** Not asked again so soon; later the ETag is sent, and the answer is short. */
+/**
+ * For how long, in milliseconds, a document is used without asking the member cluster. After that, the ETag is sent
+ * along, so that the answer is short when nothing changed.
+ */
 const freshMs = 10_000;
 const documentBytes = 8 * 1024 * 1024;
 const keptBytes = 48 * 1024 * 1024;
 const mostKnown = 20_000;
 const etagForm = /^(?:W\/)?"[\x21\x23-\x7e]{1,256}"$/;
 
-/** @param askerOf asks the member of an incarnation as the index @param nowMs of a clock that never goes back */
+/**
+ * Makes a function that reads documents through the cache.
+ * @param askerOf returns the function that sends requests of the index to a member cluster
+ * @param nowMs a clock in milliseconds that never goes back
+ */
 export function makeReadDocument(
   askerOf: (incarnation: Incarnation) => AskMember,
   nowMs: () => number = () => performance.now(),
@@ -73,7 +81,7 @@ export function makeReadDocument(
       known.set(key, { digest, etag, askedAtMs: nowMs() });
       return { digest, text };
     } catch {
-      // It is down, or gone from the configuration: what it said last is what it has.
+      // The member cluster cannot be reached, or was removed from the configuration. The last known document is used.
       return kept;
     }
   }

@@ -1,34 +1,39 @@
-// Makes one OpenAPI document of a group-version from those of several clusters, as kube-openapi's pkg/aggregator joins
-// the documents of servers. Easy to get wrong: a schema means what it says together with all it refers to, so equal
-// texts whose references mean different things are different schemas.
+// Merges the OpenAPI documents that several clusters have for one group and version, as kube-openapi's pkg/aggregator
+// does with the documents of several servers. Easy to get wrong: two schemas with equal texts are different if a schema
+// that they refer to differs.
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * Parsed JSON of an object. Keys come from members: `__proto__` may be among them, so that objects are made by
- * `Object.fromEntries` only.
+ * A parsed JSON object. Its keys come from member clusters and may include `__proto__`, so copies must be made with
+ * `Object.fromEntries`.
  */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What is taken of one cluster's document. */
+/** The part of one cluster's document that is used. */
 export interface OpenapiPart {
   readonly document: Json;
-  /** Plural names; each stands in one part only, so that no type is a mixture. */
+  /**
+   * Plural names of the resources to take from this document. A resource must be in one part only, so that its
+   * description is never a mixture of several clusters.
+   */
   readonly resources: readonly string[];
 }
 
-/** Deeper documents are refused: they are no OpenAPI, and walking them would end the stack. */
+/**
+ * Maximum nesting. Deeper documents are refused, because they are not OpenAPI, and recursion could overflow the stack.
+ */
 const mostLevels = 200;
 /**
- * References of a real document are followed in half as many; a member must not keep everybody waiting with a document
- * made for it.
+ * Maximum number of passes to follow references between schemas. Real documents need half as many. The limit keeps a
+ * hostile member cluster from delaying everyone.
  */
 const mostRounds = 12;
 const schemaPrefix = '#/components/schemas/';
 const kindsKey = 'x-kubernetes-group-version-kind';
-/** Operations that the index does not serve. */
+/** The operations that are removed, because the index only answers GET requests. */
 const otherMethods: ReadonlySet<string> = new Set(['put', 'post', 'delete', 'options', 'head', 'patch', 'trace']);
 
-/** @throws Error for what is no JSON object, or is nested too deep */
+/** Parses an OpenAPI document. @throws Error when it is not a JSON object, or is nested too deep */
 export function parseOpenapi(text: Buffer): Json {
   const document: unknown = JSON.parse(text.toString('utf8'));
   if (!isObject(document)) throw new Error('not a JSON object');
@@ -37,11 +42,11 @@ export function parseOpenapi(text: Buffer): Json {
 }
 
 /**
- * The paths of the parts' resources that the index serves (list, get and the old watch, no writes and no subresources),
- * and every schema these refer to; nothing else of the documents. A schema that differs from the one another part
- * brought under the same name is renamed with all that refers to it: `_v2`, `_v3` and so on, as kube-openapi does;
- * differences in the lists of kinds do not count, as there.
- * @param parts the first keeps its names
+ * Makes one document with the paths that the index serves for these resources (list, get and the old form of watch),
+ * and all schemas that these refer to. When a schema differs from a schema of the same name in an earlier part, it and
+ * all schemas that refer to it are renamed `_v2`, `_v3` and so on, as kube-openapi does. Differences in the lists of
+ * kinds do not count, as in kube-openapi.
+ * @param parts the schemas of the first part keep their names
  */
 export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, version: string): Json {
   const paths: [string, unknown][] = [];
@@ -66,15 +71,15 @@ export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, versi
   };
 }
 
-/** What a document holds of a group-version. */
+/** What a document contains for one group and version. */
 export interface OpenapiSurvey {
-  /** Plural names of what can be got or listed. */
+  /** Plural names of resources that can be read or listed. */
   readonly resources: ReadonlySet<string>;
-  /** By kind: how many fields its schema has at all levels, those of other schemas left out. */
+  /** The number of fields in each kind's schema at all levels, without the fields of schemas that it refers to. */
   readonly fields: ReadonlyMap<string, number>;
 }
 
-/** Looks a document through. */
+/** Finds out what a document contains for one group and version. */
 export function surveyOpenapi(document: Json, group: string, version: string): OpenapiSurvey {
   const at = root(group, version);
   const last = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
@@ -90,7 +95,7 @@ export function surveyOpenapi(document: Json, group: string, version: string): O
   return { resources: new Set(resources), fields: new Map(fields) };
 }
 
-/** Where the document of a group-version is on a member. */
+/** The path below which a member cluster serves a group and version, such as `/apis/apps/v1`. */
 export function root(group: string, version: string): string {
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }
@@ -107,7 +112,7 @@ function servedPaths(document: Json, at: string, resource: string): [string, Jso
     });
 }
 
-/** Schemas by name that something refers to, directly or through others. */
+/** The schemas that `from` refers to, directly or through other schemas, by name. */
 function reachedSchemas(document: Json, from: unknown, group: string, version: string): Map<string, unknown> {
   const all = schemasIn(document);
   const reached = new Map<string, unknown>();
@@ -122,8 +127,8 @@ function reachedSchemas(document: Json, from: unknown, group: string, version: s
 }
 
 /**
- * Schemas such as WatchEvent name a kind for every group the cluster has. Only those of this group and version are
- * kept: the caller may not know of the others.
+ * Schemas such as WatchEvent list a kind for every group of the cluster. Only the kinds of this group and version stay,
+ * since the caller may not know of the others.
  */
 function withOwnKinds(schema: unknown, group: string, version: string): unknown {
   if (!isObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;
@@ -134,9 +139,11 @@ function withOwnKinds(schema: unknown, group: string, version: string): unknown 
 }
 
 /**
- * New names for those schemas of a part whose own stands for another schema already. What is assumed to be the same is
- * looked at again after each renaming of something it refers to, so that schemas that refer to each other in a circle
- * are decided together.
+ * Finds the schemas of a part that need new names, because their names are already used for different schemas. A
+ * renaming changes all schemas that refer to the renamed one, so these are compared again, until nothing changes. This
+ * also works for schemas that refer to each other in a circle.
+ * @param own the schemas of the part
+ * @param there the schemas that were merged before
  */
 function chooseNames(
   own: ReadonlyMap<string, unknown>,
@@ -154,8 +161,7 @@ function chooseNames(
   const renames = new Map<string, string>();
   let open: Iterable<string> = own.keys();
   for (let round = 1, isSettled = false; !isSettled; round += 1) {
-    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of
-    // this part is new.
+    // There were too many passes. To end the comparison, every schema of this part whose name is used gets a new name.
     const isLast = round > mostRounds;
     const next = new Set<string>();
     for (const name of isLast ? own.keys() : open) {
@@ -188,7 +194,10 @@ function* namesIn(value: unknown): Generator<string> {
   }
 }
 
-/** A field may be called `$ref`, too; then it has a schema and no text. */
+/**
+ * The schema that a reference names; undefined if it is none. An object can have a field called `$ref`, whose value is
+ * then an object and not a text.
+ */
 function schemaNamed(reference: unknown): string | undefined {
   return typeof reference === 'string' && reference.startsWith(schemaPrefix)
     ? reference.slice(schemaPrefix.length)

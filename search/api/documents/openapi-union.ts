@@ -1,6 +1,6 @@
-// The OpenAPI document of a group-version over all clusters that have some of its types. Documents are read as the
-// index and kept for everybody. What a caller gets is made only from the types that this caller may see, in the
-// clusters where it may see them.
+// Makes the OpenAPI document of a group and version from all clusters that have types in it. Documents of member
+// clusters are read with the index's identity and cached for all callers. The answer contains only types that this
+// caller may see, taken only from clusters where the caller may see them.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredType } from '../../stores/store.ts';
@@ -10,43 +10,47 @@ import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge
 import type { OpenapiSurvey } from './openapi-merge.ts';
 import type { MemberDocument, ReadDocument } from './openapi-members.ts';
 
-/** A document of the union. */
+/** The OpenAPI document of one group and version, merged from several clusters for one caller. */
 export interface UnionDocument {
   readonly body: Buffer;
-  /** Strong, with its quotes. */
+  /** A strong ETag, including its quotes. */
   readonly etag: string;
-  /** Of types that are left out, since no cluster that has them can be asked. */
+  /** Warnings about types that are missing in the document, because no cluster with them can be reached. */
   readonly warnings: readonly Warning[];
 }
 
-/** Makes documents of the union. */
+/** Makes OpenAPI documents of which parts come from several clusters. */
 export interface UnionOpenapi {
   /**
-   * Each type is described as one cluster has it, whole with all it refers to. A built-in type: as the cluster with the
-   * newest Kubernetes. A custom type knows no such order (the resourceVersion of a definition says nothing in another
-   * cluster), so of at most 8 clusters the one whose schema has the most fields. Between equals the newer Kubernetes,
-   * then more of the types, then the name decides: the same clusters always give the same document.
-   * @param having types of that group and version that the caller may see, once for each cluster
-   * @returns undefined when none of the types could be described
+   * Makes the document for one caller. Each type is taken with its schemas from one cluster. A built-in type comes from
+   * the cluster with the newest Kubernetes version. A custom type comes from the cluster whose schema has the most
+   * fields, among at most 8 clusters. (The age of a CRD's schema cannot be compared between clusters.) If several
+   * clusters are equal, the newer Kubernetes version decides, then the higher number of types, then the name. So the
+   * same clusters always give the same document.
+   * @param having the types of the group and version that the caller may see, once for each cluster
+   * @returns undefined when no cluster could describe any of the types
    */
   document(group: string, version: string, having: readonly StoredType[]): Promise<UnionDocument | undefined>;
 }
 
-/** Of how many clusters the schemas of a custom type are compared. */
+/** In how many clusters the schemas of a custom type are compared. */
 const mostCompared = 8;
-/** Clusters asked for one answer; if none of them describes a type, it is left out. */
+/** How many clusters are asked for one answer. A type that none of them describes is left out. */
 const mostAsked = 24;
 const answersBytes = 24 * 1024 * 1024;
 const mostSurveys = 2_000;
 
 type Answer = Pick<UnionDocument, 'body' | 'etag'>;
 
-/** A document that was looked through. */
+/** The OpenAPI document of one cluster, with the resources and fields that were found in it. */
 interface Surveyed extends MemberDocument {
   readonly survey: OpenapiSurvey;
 }
 
-/** @param versionOf `gitVersion` of the member, '' while unknown */
+/**
+ * Makes the function for OpenAPI documents, with its caches.
+ * @param versionOf returns the `gitVersion` of a member cluster; '' when it is not known
+ */
 export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: Incarnation) => string): UnionOpenapi {
   const surveys = new LRUCache<string, OpenapiSurvey>({ max: mostSurveys });
   const answers = new LRUCache<string, Answer>({
@@ -102,7 +106,7 @@ export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: In
   };
 }
 
-/** A type, and the clusters that could describe it, the best first. */
+/** A type for the merged document, and the clusters whose document could describe it, in order of preference. */
 interface Wish {
   readonly type: TypeInfo;
   readonly candidates: readonly Incarnation[];
@@ -128,7 +132,7 @@ function wishesOf(having: readonly StoredType[], versionOf: (incarnation: Incarn
     }));
 }
 
-/** `v1.36.3+k3s1` → 1, 36, 3; what is no such version is older than any. */
+/** The numbers of a version: `v1.36.3+k3s1` gives 1, 36, 3. Any other text gives zeros, so it counts as the oldest. */
 function versionNumbers(version: string): readonly number[] {
   const [, ...numbers] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(version) ?? [];
   return [0, 1, 2].map((i) => Number(numbers[i] ?? 0));
@@ -138,7 +142,7 @@ function isCustom({ type }: Pick<StoredType, 'type'>): boolean {
   return type.printerColumns !== undefined;
 }
 
-/** Whom to ask now, so that each type is described by as many as are compared. */
+/** The clusters whose documents must be read next, until enough clusters describe each type. */
 function nextToAsk(
   wishes: readonly Wish[],
   documents: ReadonlyMap<string, Surveyed | undefined>,
@@ -160,7 +164,7 @@ function describes(document: Surveyed | undefined, { type }: Wish): boolean {
   return document?.survey.resources.has(type.resource) === true;
 }
 
-/** Which types are taken from which document, the document of most types first. */
+/** Chooses the document from which each type is taken. Documents are sorted by the number of types, most first. */
 function chosenOf(
   wishes: readonly Wish[],
   documents: ReadonlyMap<string, Surveyed | undefined>,

@@ -1,26 +1,27 @@
-// Discovery of the union: the types of which the caller may see anything, as if one API server had them all, in the
-// legacy and the aggregated form (KEP-3352). A type that only a cluster out of the caller's reach has must not show,
-// not even by a version or a short name.
+// Makes discovery documents for the types that the caller may see, as if one API server had them all, in the old and in
+// the aggregated form (KEP-3352). Nothing of a cluster that the caller may not reach may be visible, not even a version
+// or a short name.
 import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
 import { apiVersionOf } from '../catalog.ts';
 
-/** One type in one version. */
+/** A type in one of the versions in which it is offered. */
 interface Offered {
   readonly type: TypeInfo;
   readonly version: string;
 }
 
-/** Types by group and version, versions in the order clients should prefer them. */
+/** Types by group and version. Versions are in the order of preference. */
 export interface Union {
   readonly groups: ReadonlyMap<string, ReadonlyMap<string, readonly TypeInfo[]>>;
 }
 
 /**
- * Joins types.
- * @param types what the caller may see
- * @param everyVersion also versions that the index does not keep: of one cluster, they are asked of it
+ * Joins the types of several clusters.
+ * @param types the stored types that the caller may see
+ * @param everyVersion true for discovery of a single cluster: versions that the index does not store are included,
+ * because such requests are passed on to the cluster
  */
 export function unionOf(types: readonly StoredType[], everyVersion: boolean): Union {
   const seen = new Map<string, Map<string, Map<TypeKey, TypeInfo>>>();
@@ -55,7 +56,7 @@ function offers(type: TypeInfo, everyVersion: boolean): readonly Offered[] {
   return versions.map((version) => ({ type, version }));
 }
 
-/** The same type of two clusters: short names and categories of both. */
+/** Joins two descriptions of one type: the result has the short names and categories of both. */
 function joinedType(one: TypeInfo, other: TypeInfo): TypeInfo {
   const both = (a: readonly string[], b: readonly string[]): readonly string[] => [...new Set([...a, ...b])];
   return {
@@ -68,7 +69,9 @@ function joinedType(one: TypeInfo, other: TypeInfo): TypeInfo {
 const kubeVersion = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/;
 const stability: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
 
-/** apimachinery version.CompareKubeAwareVersionStrings, the best first. */
+/**
+ * Compares versions so that the preferred one is sorted first (apimachinery version.CompareKubeAwareVersionStrings).
+ */
 export function compareVersions(one: string, other: string): number {
   const [a, b] = [kubeVersion.exec(one), kubeVersion.exec(other)];
   if (a === null || b === null) return a === b ? (one < other ? -1 : 1) : a === null ? 1 : -1;
@@ -89,7 +92,7 @@ function groupEntry(group: string, versions: ReadonlyMap<string, unknown>): obje
   return { name: group, versions: entries, preferredVersion: entries[0] };
 }
 
-/** `/api`, `/apis` and `/`. */
+/** The documents `/api`, `/apis` and `/`. */
 export function groupLists({ groups }: Union): Readonly<Record<'root' | 'api' | 'apis', object>> {
   const named = [...groups].filter(([group]) => group !== '');
   const paths = [...groups].flatMap(([group, versions]) =>
@@ -106,13 +109,13 @@ export function groupLists({ groups }: Union): Readonly<Record<'root' | 'api' | 
   };
 }
 
-/** APIGroup; undefined when there is no such group. */
+/** The APIGroup document of a group; undefined when there is no such group. */
 export function groupDocument({ groups }: Union, group: string): object | undefined {
   const versions = groups.get(group);
   return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group, versions) };
 }
 
-/** APIResourceList; undefined when there is no such version. */
+/** The APIResourceList of a group and version; undefined when there is none. */
 export function resourceList({ groups }: Union, group: string, version: string): object | undefined {
   const types = groups.get(group)?.get(version);
   return (
@@ -136,7 +139,7 @@ function listsOf({ shortNames, categories }: TypeInfo): object {
   return { ...(shortNames.length === 0 ? {} : { shortNames }), ...(categories.length === 0 ? {} : { categories }) };
 }
 
-/** APIGroupDiscoveryList of `/api` or `/apis`. */
+/** The APIGroupDiscoveryList of `/api` or `/apis`. */
 export function aggregatedList({ groups }: Union, document: 'api' | 'apis', version: string): object {
   return {
     kind: 'APIGroupDiscoveryList',
@@ -163,8 +166,8 @@ export function aggregatedList({ groups }: Union, document: 'api' | 'apis', vers
 }
 
 /**
- * The map of `/openapi/v3`. URLs begin at the root, so that clients put their own prefix before them (client-go pkg
- * openapi).
+ * The document `/openapi/v3`, which lists the paths of all groups and versions. The URLs begin at the root, because
+ * clients put their own prefix in front (client-go pkg openapi).
  */
 export function openapiRoot({ groups }: Union): object {
   const paths = [...groups].flatMap(([group, versions]) =>

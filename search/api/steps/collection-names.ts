@@ -1,4 +1,4 @@
-// The list of Clusterpedia's collections, with the types of each of which the caller may list anything.
+// Answers the list of Clusterpedia's collections. Each one names the types in it that the caller may list.
 import { urlParameters } from '../../query/parameters.ts';
 import { typeKey } from '../../types.ts';
 import { jsonAnswer } from '../answer.ts';
@@ -25,7 +25,7 @@ export function fetchCollectionNames({
   const indexed = indexedTypes(catalog);
   const infos = new Map(catalog.all.map(({ type }) => [typeKey(type), type]));
   return collectionNames.map((name) => {
-    // `any` is of the types it is asked for.
+    // The collection `any` has no types of its own; each request names them.
     const found = name === 'any' ? undefined : collectionTypes(name, urlParameters(''));
     const types = found === undefined ? [] : [...found.named, ...found.members(indexed)];
     return {

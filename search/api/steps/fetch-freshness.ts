@@ -1,4 +1,4 @@
-// Says how far the index is with each cluster and type of which the caller may list anything.
+// Reports how up to date the index is, for each cluster and each type that the caller may list.
 import { indexedOf } from '../../sync/indexed.ts';
 import type { TypeState } from '../../sync/sync-types.ts';
 import { typeKey } from '../../types.ts';

@@ -1,5 +1,5 @@
-// Reads one object by its name. The same name may be there in many clusters: without a cluster in the path it is
-// answered only when the caller may get exactly one.
+// Reads one object by name. Several clusters may have an object of that name. If the path names no cluster, exactly one
+// must have it among those that the caller may get.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RowRead } from '../../stores/store.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
@@ -8,10 +8,13 @@ import type { ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 import type { ObjectPlan } from './plan-objects.ts';
 
-/** More clusters than this are not named in an ambiguity. */
+/** How many clusters the message of a conflict names at most. */
 const mostNamed = 20;
 
-/** @throws GatewayError (rejects) NOT_FOUND, or CONFLICT where several clusters have one that the caller may get */
+/**
+ * Reads the object that a get by name requests.
+ * @throws GatewayError (rejects) NOT_FOUND when there is no such object, CONFLICT when several clusters have one
+ */
 export async function fetchObject(
   { question: { path }, plan }: Planned<ObjectsQuestion, Sight, ObjectPlan>,
   { store }: AnswerDependencies,

@@ -1,5 +1,5 @@
-// Reads a page of rows for lists, collections and POSTed queries. kubectl always sends limit=500, so whenever rows
-// remain the answer says where they go on: a person would take the beginning for everything.
+// Reads a page of rows for lists, collections and POSTed queries. kubectl always sends limit=500. If rows remain, the
+// answer must contain a continue token, or the user would take the first page for the whole list.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../../query/continue.ts';
@@ -18,23 +18,26 @@ import { aboutRequest } from './plan-types.ts';
 import type { ListPlan } from './plan-objects.ts';
 import type { PagePlan } from './plan-types.ts';
 
-/** A page and what the answer says of it. */
+/** A page of rows, with the list's metadata and warnings. */
 export interface ListedPage {
   readonly page: Page;
   readonly meta: ListMeta;
   readonly warnings: readonly Warning[];
 }
 
-/** A page that was asked for by one of these. */
+/** A planned request whose answer is a page of rows. */
 type PageState = Planned<ObjectsQuestion | CollectionQuestion | PostedQuestion, unknown, PagePlan>;
 
 /**
- * How long a continue token may be used; the log may end sooner. As etcd's compaction, with which kube-apiserver's
- * tokens end.
+ * How long a continue token is valid, in milliseconds. In kube-apiserver it is 5 to 15 minutes, until etcd compacts. A
+ * token ends earlier when the change log no longer reaches back to its resourceVersion.
  */
 const tokenLifeMs = 15 * 60_000;
 
-/** A page of a list; a watch may be taken up where the list ends. */
+/**
+ * Reads a page of a list, and remembers the caller's rights at its resourceVersion, so that a watch can continue from
+ * there.
+ */
 export async function fetchList(
   state: Planned<ObjectsQuestion, Sight, ListPlan>,
   dependencies: AnswerDependencies,
@@ -46,9 +49,9 @@ export async function fetchList(
 }
 
 /**
- * Reads the page that was asked for.
- * @returns the Status with a fresh token where the token is too old
- * @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, MEMBER_TIMEOUT, or as the store does
+ * Reads the requested page.
+ * @returns a 410 Status with a new token when the continue token has expired
+ * @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, MEMBER_TIMEOUT, or an error of the index store
  */
 export async function fetchPage(state: PageState, dependencies: AnswerDependencies): Promise<ListedPage | EarlyAnswer> {
   const { store } = dependencies;
@@ -72,7 +75,10 @@ export async function fetchPage(state: PageState, dependencies: AnswerDependenci
   };
 }
 
-/** Of what was asked, not of what happens to be there: a type that comes later must not make tokens worthless. */
+/**
+ * What a token is bound to. It uses the requested types and not the existing ones, so that a type that is added later
+ * does not invalidate the token.
+ */
 function useOf({ request, question }: PageState, { store }: AnswerDependencies): ContinueUse {
   return {
     query: queryDigest(question.asked.query),
@@ -82,7 +88,11 @@ function useOf({ request, question }: PageState, { store }: AnswerDependencies):
   };
 }
 
-/** @returns undefined when no token was sent @throws GatewayError (rejects) BAD_REQUEST for one that is not valid */
+/**
+ * Decrypts the continue token.
+ * @returns undefined when the request has none
+ * @throws GatewayError (rejects) BAD_REQUEST when it is invalid
+ */
 async function openToken(
   state: PageState,
   dependencies: AnswerDependencies,
@@ -98,7 +108,9 @@ async function openToken(
   return expiredToken(fresh, dependencies);
 }
 
-/** As kube-apiserver answers: 410 with a token that goes on in the state of now. */
+/**
+ * The answer for an expired token, as in kube-apiserver: a 410 Status with a token that continues in the present state.
+ */
 function expiredToken(fresh: string, { statusJson }: AnswerDependencies): EarlyAnswer {
   const error = new GatewayError('EXPIRED', expiredMessage);
   const status = JSON.parse(statusJson(error)) as Readonly<Record<string, unknown>>;
@@ -124,7 +136,7 @@ function pageRequest(
     ...(offset === 0 ? {} : { offset }),
     ...(token === undefined ? {} : { after: token.after }),
     ...(withRemaining ? { withRemaining: true } : {}),
-    // Only a token can go on behind a row that is not on the page.
+    // Only an encrypted token can continue after a row that was read but is not on the page.
     overBudget: continueStyle === 'opaque' ? 'end' : 'refuse',
   };
 }

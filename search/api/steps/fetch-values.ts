@@ -1,5 +1,5 @@
-// Counts rows and values. A count of rows that the caller may not see would give them away, so the store counts within
-// the same scope as it lists.
+// Counts rows and values. The index store counts only rows that the caller may see, because a count of others would
+// reveal them.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { searchVersion } from '../catalog.ts';
 import type { CountsQuestion, ValuesQuestion } from '../question.ts';

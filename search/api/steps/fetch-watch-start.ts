@@ -1,4 +1,5 @@
-// Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
+// Finds the position at which a watch begins. Rows and events are read later, while they are sent
+// (search/watch/watch.ts).
 import type { RowScope } from '../../rights/scope.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../list-options.ts';
@@ -9,7 +10,11 @@ import type { Planned } from '../state.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { WatchPlan } from './plan-objects.ts';
 
-/** @throws GatewayError (rejects) MEMBER_TIMEOUT for a version that does not come, EXPIRED for one that is too old */
+/**
+ * Finds the resourceVersion after which a watch sends events.
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT when the index does not reach the requested one in time, EXPIRED when
+ * the change log no longer contains it
+ */
 export async function fetchWatchStart(
   { plan: { start }, sight: { of } }: Planned<ObjectsQuestion, Sight, WatchPlan>,
   dependencies: AnswerDependencies,

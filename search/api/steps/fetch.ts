@@ -1,4 +1,4 @@
-// Step 5: asks the store what was planned.
+// Step 5: sends the planned query to the index store.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { kindOf } from '../kinds.ts';

@@ -1,4 +1,4 @@
-// Answers that are one small document.
+// Makes answers that are a single small JSON document or text.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer-body.ts';
@@ -8,7 +8,7 @@ import { searchVersion } from '../catalog.ts';
 import type { AboutQuestion, IndexesQuestion, Question } from '../question.ts';
 import type { Fetched } from '../state.ts';
 
-/** What was found is the document. */
+/** Makes a JSON answer of what `fetch` returned, without changing it. */
 export function formJson({
   plan,
   found,
@@ -16,7 +16,10 @@ export function formJson({
   return jsonAnswer(found, plan?.warnings);
 }
 
-/** @throws GatewayError NOT_FOUND for an index that is none */
+/**
+ * Answers a request for the index as an object, or for the list of indexes.
+ * @throws GatewayError NOT_FOUND for any name but `default`
+ */
 export function formIndexes(
   { question: { name } }: Fetched<IndexesQuestion>,
   { store }: AnswerDependencies,

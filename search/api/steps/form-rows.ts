@@ -1,4 +1,4 @@
-// Rows in the form that was asked for: a list, a Table, a collection, one object, or events of a watch.
+// Turns rows into the requested form: a list, a Table, a collection, a single object, or events of a watch.
 import { documentPaths, readDocument } from '../../query/document.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RowRead } from '../../stores/store.ts';
@@ -87,7 +87,7 @@ export function formCollection(
   return { kind: 'rows', document, page, warnings };
 }
 
-/** A list of one type, or a collection named `query`. */
+/** A list when one type is requested, otherwise a collection named `query`. */
 export function formPosted({
   question: { asked },
   plan: { views },
@@ -115,7 +115,8 @@ export function formEvents(
   const { views, query, start, form } = plan;
   const { type } = views[0]!;
   const { now, issuedRights, aggregatedWatchMs } = dependencies;
-  // A hub takes this path for a short request and cuts it after 60 s. A watch that ends before that loses nothing.
+  // A hub's kube-apiserver does not recognise this path as a watch and ends it after 60 s. A watch that ends properly
+  // before that loses no events.
   const isShort = request.aggregated && request.asked.part === 'resources';
   const limits = [start.timeoutMs, isShort ? aggregatedWatchMs : undefined].filter((ms) => ms !== undefined);
   return {

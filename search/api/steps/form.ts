@@ -1,4 +1,4 @@
-// Step 6: what was found, in the form that was asked for.
+// Step 6: turns the result into the requested form.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { kindOf } from '../kinds.ts';

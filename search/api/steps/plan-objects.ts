@@ -1,4 +1,4 @@
-// Plans list, get and watch of one type by a path of Kubernetes.
+// Decides how list, get and watch requests for one type are answered from the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
@@ -19,15 +19,15 @@ import { memberPath } from './read-objects.ts';
 
 const objectForms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
 
-/** The form in which objects are wanted. */
+/** The form in which the client wants objects: plain, as a Table, or their metadata only. */
 export interface ObjectsForm {
   readonly as: Form['as'];
   readonly isPartial: boolean;
-  /** Of the rows of a Table. */
+  /** What each row of a Table contains of its object. */
   readonly include: IncludeObject;
 }
 
-/** List, and how it is shown. */
+/** The plan of a list, with the form of the answer. */
 export interface ListPlan extends PagePlan {
   readonly form: ObjectsForm;
 }
@@ -49,7 +49,7 @@ export async function planList(
   return { ...plan, query: queryOf(asked.query, plan.views), version, form, warnings };
 }
 
-/** Get of one by name, and how it is shown. */
+/** The plan of a get by name, with the form of the answer. */
 export interface ObjectPlan extends RowsPlan {
   readonly form: ObjectsForm;
 }
@@ -65,7 +65,7 @@ export async function planObject(
   return { ...plan, query: queryOf(asked.query, plan.views), form: oneForm(request, parameters), warnings };
 }
 
-/** Watch, from where, and how its events are shown. */
+/** The plan of a watch: where it begins, and the form of its events. */
 export interface WatchPlan extends RowsPlan {
   readonly form: ObjectsForm;
   readonly start: WatchStart;
@@ -94,8 +94,9 @@ export async function planWatch(
 }
 
 /**
- * Plans the type of a path.
- * @returns what the cluster itself says, where the path names one and the index keeps its objects in another version
+ * Decides how the type in the path is answered.
+ * @returns an answer that is passed on from the cluster, when the path names a cluster whose objects the index stores
+ * in another version
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
 async function planPath(
@@ -113,7 +114,10 @@ async function planPath(
   return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path: memberPath(path), query: request.query });
 }
 
-/** As kubectl describe asks for the events of what it describes; for some kinds it fails where that is refused. */
+/**
+ * Whether this is a request for the Events about one object, as kubectl describe sends it. For some kinds kubectl
+ * describe fails when that request fails.
+ */
 function isEventsOfObject({ group, resource }: AskedObjects, parameters: Parameters): boolean {
   const selector = parameters.text('fieldSelector') ?? '';
   return (
@@ -121,7 +125,7 @@ function isEventsOfObject({ group, resource }: AskedObjects, parameters: Paramet
   );
 }
 
-/** Events are not indexed: an empty list, and a warning that says why. */
+/** An empty list of Events, with a warning that says why the index has none. */
 function noEvents(
   request: IndexRequest,
   { group, version }: AskedObjects,
@@ -140,7 +144,10 @@ function wantedForm(request: IndexRequest): Pick<ObjectsForm, 'as' | 'isPartial'
   return { as, isPartial: as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' };
 }
 
-/** `includeObject` is read where a Table is sent only. */
+/**
+ * The requested form of an answer with one object or event. The parameter `includeObject` is read only when the form is
+ * a Table.
+ */
 function oneForm(request: IndexRequest, parameters: Parameters): ObjectsForm {
   const form = wantedForm(request);
   return { ...form, include: form.as === 'Table' ? includeObject(parameters) : 'Metadata' };

@@ -1,4 +1,5 @@
-// Plans questions that name their types in a parameter, and the one that goes to a cluster as it is.
+// Decides how requests are answered that name their types in a parameter, that are for a collection, or that are
+// forwarded to a cluster.
 import { readQuery } from '../../query/read-query.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo } from '../../types.ts';
@@ -22,22 +23,25 @@ import type { Seen } from '../state.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { CollectionSight } from './rights-to-types.ts';
 
-/** What the store is asked about rows. */
+/** The plan of a request about rows, with the query for the index store. */
 export interface RowsPlan extends Plan {
   readonly query: ListQuery;
 }
 
-/** And which state of them a list shows. */
+/** The plan of a list, with the resourceVersion that it must show. */
 export interface PagePlan extends RowsPlan {
   readonly version: ListVersion;
 }
 
-/** Warnings about the question itself. */
+/** Makes warnings about the request, without a cluster. */
 export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
   return texts.map((text) => ({ cluster: undefined, text }));
 }
 
-/** Counts, facets, values. @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed */
+/**
+ * Decides what the index store is asked for counts, facets and values.
+ * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed
+ */
 export async function planNamed(
   { question, sight }: Seen<CountsQuestion | ValuesQuestion, Sight>,
   dependencies: AnswerDependencies,
@@ -49,7 +53,11 @@ export async function planNamed(
   return { ...plan, query: queryOf(asked.query, plan.views), warnings };
 }
 
-/** @throws GatewayError (rejects) also INVALID or EXPIRED, see {@link readListVersion} */
+/**
+ * Decides what the index store is asked for a POSTed query.
+ * @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed; also INVALID or EXPIRED, see {@link
+ * readListVersion}
+ */
 export async function planPosted(
   { question, sight }: Seen<PostedQuestion, Sight>,
   dependencies: AnswerDependencies,
@@ -64,7 +72,10 @@ export async function planPosted(
   };
 }
 
-/** A misspelt type among several must be named, or the answer would pass for one about all of them. */
+/**
+ * Decides from which of several types a request is answered, and adds a warning for each type that is not indexed.
+ * Otherwise a misspelt type would go unnoticed.
+ */
 async function planIndexed(
   { types }: { readonly types: PostedQuestion['types'] },
   sight: Sight,
@@ -78,7 +89,9 @@ async function planIndexed(
   return { ...plan, warnings: [...unknown, ...plan.warnings] };
 }
 
-/** A collection shows the types of its groups of which the caller may see anything, as discovery does. */
+/**
+ * The plan of a collection. `shown` are those types of the collection of which the caller may see at least one object.
+ */
 export interface CollectionPlan extends PagePlan {
   readonly shown: readonly TypeInfo[];
 }

@@ -1,4 +1,4 @@
-// Step 4: what the store is asked: which types in which version, under which conditions, of which rows.
+// Step 4: decides what the index store is asked: types and versions, conditions, and the rows that the caller may see.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { kindOf } from '../kinds.ts';
 import type { Planned, Seen } from '../state.ts';

@@ -1,4 +1,5 @@
-// Reads a path of objects: list, watch, get of one by name, or Clusterpedia's wish that the cluster itself is asked.
+// Reads requests for objects by a Kubernetes path: list, watch, get by name, and Clusterpedia's forward to the cluster
+// itself.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValue } from '../../../routing/forward/headers.ts';
 import { onlyParameters, urlParameters } from '../../query/parameters.ts';
@@ -8,10 +9,13 @@ import type { AskedObjects } from '../inner-path.ts';
 import type { ForwardQuestion, ObjectsQuestion } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 
-/** What is read of the parameters of a get by name. Selectors and pages are for lists, as in kube-apiserver. */
+/** The URL parameters that a get by name uses. Selectors and pages only apply to lists, as in kube-apiserver. */
 const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
 
-/** @throws GatewayError BAD_REQUEST for parameters that cannot be read */
+/**
+ * Reads a list, watch or get request, or one to be forwarded to the cluster.
+ * @throws GatewayError BAD_REQUEST for invalid parameters
+ */
 export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQuestion | ForwardQuestion {
   const parameters = urlParameters(request.query.slice(1));
   const { group, resource, cluster, namespace, name } = path;
@@ -29,7 +33,8 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
 }
 
 /**
- * Clusterpedia's label and header (v0.9, pkg/kubeapiserver/resource_handler.go). The cluster does not see the label.
+ * A request with Clusterpedia's forward label or header (v0.9, pkg/kubeapiserver/resource_handler.go). The label is
+ * removed from the selector before the cluster sees it.
  */
 function forwarded(request: IndexRequest, path: AskedObjects): ForwardQuestion {
   if (path.cluster === undefined)
@@ -42,7 +47,7 @@ function forwarded(request: IndexRequest, path: AskedObjects): ForwardQuestion {
   return { kind: 'forward', cluster: path.cluster, path: memberPath(path), query: text === '' ? '' : `?${text}` };
 }
 
-/** The path as the cluster itself knows it. */
+/** The path of the same objects on the member cluster. */
 export function memberPath({ group, version, namespace, resource, name, legacyWatch }: AskedObjects): string {
   const segments = [
     ...(group === '' ? ['api', version] : ['apis', group, version]),

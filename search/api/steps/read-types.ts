@@ -1,4 +1,5 @@
-// Reads questions that name their types in a parameter: collections, a POSTed query, counts, facets, values, freshness.
+// Reads requests that name their types in a parameter: collections, POSTed queries, counts, facets, values and
+// freshness.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { columnOf, readColumnPath } from '../../query/columns.ts';
 import { jsonParameters, urlParameters } from '../../query/parameters.ts';
@@ -22,10 +23,13 @@ import type { IndexRequest } from '../request.ts';
 
 const defaultValues = 100;
 const mostValues = 1_000;
-/** What client-go and kubectl add to any URL. */
+/** Parameters that client-go and kubectl may add to any URL. */
 const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
 
-/** @throws GatewayError NOT_FOUND for a collection that is none, METHOD_NOT_ALLOWED for a watch of one */
+/**
+ * Reads a request for a Clusterpedia collection.
+ * @throws GatewayError NOT_FOUND for an unknown collection, METHOD_NOT_ALLOWED for a watch of a collection
+ */
 export function readCollection(request: IndexRequest, name: string): CollectionQuestion {
   const parameters = urlParameters(request.query.slice(1));
   if (parameters.flag('watch') === true)
@@ -38,7 +42,8 @@ export function readCollection(request: IndexRequest, name: string): CollectionQ
       name,
     });
   }
-  // A token is for what was asked. A type that comes to a group later must not make it worthless.
+  // Groups stay unexpanded here, because a continue token is bound to this query. A type that a group gets later must
+  // not invalidate the token.
   const asked = readQuery(parameters, { types: [...types.groups, ...types.named] });
   if (asked.query.owner !== undefined) throw new GatewayError('BAD_REQUEST', 'a collection has no owner filter');
   const { as } = request.form(['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList']);
@@ -49,7 +54,10 @@ export function readCollectionNames(request: IndexRequest): CollectionNamesQuest
   return { kind: 'collections', as: request.form(['Table', '']).as };
 }
 
-/** The list that a document asks for. @throws GatewayError (rejects) also as `request.body` does */
+/**
+ * Reads a list request from a POSTed JSON document.
+ * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, BAD_REQUEST, or what `request.body` rejects with
+ */
 export async function readPosted(request: IndexRequest): Promise<PostedQuestion> {
   if (request.inbound.method !== 'POST')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'a query is POSTed, as a JSON document');
@@ -65,7 +73,7 @@ export async function readPosted(request: IndexRequest): Promise<PostedQuestion>
   return { kind: 'query', types, parameters, asked: readQuery(parameters, { types }) };
 }
 
-/** @throws GatewayError BAD_REQUEST */
+/** Reads a request for counts, facets or values. @throws GatewayError BAD_REQUEST for invalid parameters */
 export function readValues(
   request: IndexRequest,
   kind: 'counts' | 'facets' | 'values',
@@ -102,7 +110,7 @@ function namedTypes(parameters: Parameters): readonly AskedType[] {
   );
 }
 
-/** `pods.v1.`, `deployments.v1.apps`; without a version `pods` and `deployments.apps`. */
+/** Parses a type: `pods.v1.` or `deployments.v1.apps`; without a version `pods` or `deployments.apps`. */
 function readType(text: string): AskedType {
   const [resource = '', ...rest] = text.trim().split('.');
   const isVersion = /^v\d+((alpha|beta)\d+)?$/.test(rest[0] ?? '');

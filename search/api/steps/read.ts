@@ -1,4 +1,4 @@
-// Step 1: which question is asked. The index is only read: who wants to write gets 405 and where to do it.
+// Step 1: finds out what is requested. The index is read-only: a write gets 405 with the path at which it is possible.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';

@@ -1,4 +1,4 @@
-// Asks for the caller's rights to the types of a question.
+// Reads the caller's rights to the requested types.
 import type { ScopeAnswer } from '../../rights/scopes.ts';
 import { typeKey } from '../../types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
@@ -19,7 +19,7 @@ import type {
 } from '../question.ts';
 import type { Asked } from '../state.ts';
 
-/** The type of a path, for the verb that is asked. */
+/** Finds out where the caller may use the verb of the request on the type in the path. */
 export function rightsToPath(
   { request, question }: Asked<ObjectsQuestion>,
   dependencies: AnswerDependencies,
@@ -39,7 +39,7 @@ export function rightsToPath(
   );
 }
 
-/** The types that `resource=` names. */
+/** Finds out where the caller may list the types that the parameter `resource` names. */
 export function rightsToNamed(
   { request, question }: Asked<PostedQuestion | CountsQuestion | ValuesQuestion>,
   dependencies: AnswerDependencies,
@@ -58,7 +58,10 @@ export function rightsToNamed(
   );
 }
 
-/** Of a collection, with all indexed types of the groups it names, visible to the caller or not. */
+/**
+ * What the caller may see of a collection. `members` are all indexed types of its groups, even those that the caller
+ * may not see.
+ */
 export interface CollectionSight extends Sight {
   readonly members: readonly AskedType[];
 }
@@ -76,7 +79,7 @@ export async function rightsToCollection(
       types: distinctTypes([...members, ...types.named]),
       clusters: asked.query.clusters,
       cluster: undefined,
-      // A group that only a cluster out of reach has is answered as one that no cluster has.
+      // For a group that only unreachable clusters have, the answer is the same as for a group that no cluster has.
       mayBeNone: types.groups.length > 0,
     },
     dependencies,
@@ -84,13 +87,13 @@ export async function rightsToCollection(
   return { ...sight, members };
 }
 
-/** What the caller may list of everything that is indexed. */
+/** What the caller may list of all types in the index. */
 export interface Overview {
   readonly answer: ScopeAnswer;
   readonly catalog: Catalog;
 }
 
-/** Every type that is indexed. */
+/** What the caller may list of each indexed type. */
 export async function rightsToIndexed(
   { request }: Asked<CollectionNamesQuestion>,
   { rights, catalog }: AnswerDependencies,
@@ -99,7 +102,7 @@ export async function rightsToIndexed(
   return { answer: await rights.scope(request.user, 'list', indexedTypes(known)), catalog: known };
 }
 
-/** Every type that is indexed or is to be, or those of them that are asked for. */
+/** Rights to all indexed and selected types, or to those of them that the request names. */
 export async function rightsToChosen(
   { request, question: { types: wanted, clusters } }: Asked<FreshnessQuestion>,
   { rights, catalog, chosen }: AnswerDependencies,

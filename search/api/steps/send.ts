@@ -1,5 +1,5 @@
-// Step 7: sends the answer and ends the exchange. What fails before the first byte is thrown and becomes a Status; what
-// fails later the client sees as cut, or as the last event of its watch.
+// Step 7: sends the answer. An error before the first byte is thrown and becomes a Status. After a later error the
+// client sees a closed connection, or a last event of its watch.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { watchRows } from '../../watch/watch.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
@@ -9,7 +9,7 @@ import type { IndexRequest } from '../request.ts';
 import { sendRows } from '../row-stream.ts';
 import type { Formed } from '../state.ts';
 
-/** Clusters that are asked one after the other, at most. */
+/** How many clusters are tried, one after the other, for an answer that is passed on. */
 const mostAsked = 3;
 
 export async function send({ request, answer }: Formed, dependencies: AnswerDependencies): Promise<void> {
@@ -30,7 +30,10 @@ function sendAtOnce(request: IndexRequest, { body, warnings, contentType, status
   sendWhole(request, body, warnings, contentType, status, headers);
 }
 
-/** @throws GatewayError (rejects) what the last of the clusters said, INDEX_UNAVAILABLE where there is none */
+/**
+ * Passes on the answer of the first cluster that answers.
+ * @throws GatewayError (rejects) the error of the last cluster; INDEX_UNAVAILABLE when there is no cluster
+ */
 async function relay(request: IndexRequest, { clusters, path, query }: RelayedAnswer): Promise<void> {
   let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
   for (const cluster of clusters.slice(0, mostAsked)) {

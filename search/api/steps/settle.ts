@@ -1,4 +1,4 @@
-// Step 2: soon after a start, the answer waits a moment for what is being read for the first time.
+// Step 2: shortly after a start, waits until the first lists of the index are complete.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { kindOf } from '../kinds.ts';
 import type { Asked } from '../state.ts';

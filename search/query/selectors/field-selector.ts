@@ -1,6 +1,6 @@
-// Clusterpedia's enhanced field selectors. They take any path, also one through lists, and the operators of label
-// selectors. `!=` and `notin` also match an object that does not have the path. A selector is printed as it was
-// written.
+// Parses Clusterpedia's enhanced field selectors. They accept any path, including paths through lists, and the
+// operators of label selectors. `!=` and `notin` also match an object that lacks the path. Each requirement also keeps
+// its written form, for printing.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';
@@ -8,7 +8,7 @@ import { SelectorError, parseRequirements, type WrittenRequirement } from './lex
 import type { FieldRequirement } from '../list-query.ts';
 import { parsePath } from '../path.ts';
 
-/** A selector as written, with what it means; in the written order. */
+/** The requirements in the order in which they were written, each with its written form and its meaning. */
 export type FieldSelector = readonly {
   readonly written: WrittenRequirement;
   readonly requirement: FieldRequirement;
@@ -27,10 +27,10 @@ const operators: Readonly<Record<WrittenRequirement['operator'], FieldRequiremen
 };
 
 /**
- * Reads a field selector. In values a backslash takes the next of `\ , = ! ( ) < >` and blanks as it is (as in
- * k8s.io/apimachinery/pkg/fields).
- * @throws GatewayError BAD_REQUEST for a selector or path that cannot be read, and for `>` and `<` with an operand that
- *   has no order
+ * Parses a field selector. In a value, a backslash takes the next character literally if it is one of `\ , = ! ( ) < >`
+ * or white space (as in k8s.io/apimachinery/pkg/fields).
+ * @throws GatewayError BAD_REQUEST for an invalid selector or path, and when the operand of `>` or `<` is not a number,
+ * quantity or time
  */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.length > maxSelectorLength)
@@ -51,7 +51,7 @@ function toRequirement({ key, operator, values }: WrittenRequirement): FieldRequ
   return { path: parsePath(key), operator: operators[operator], values: read };
 }
 
-/** @throws GatewayError BAD_REQUEST unless `>` and `<` can compare with it */
+/** Checks the operand of `>` or `<`. @throws GatewayError BAD_REQUEST when it is not a number, a quantity or a time */
 export function checkOperand(key: string, operand: string): void {
   if (readComparable(operand) === undefined) {
     const shown = goQuote(operand.length > 100 ? `${operand.slice(0, 100)}…` : operand);
@@ -64,7 +64,7 @@ function unescape(value: string): string {
   return value.replaceAll(/\\([\\,=!()<> \t\r\n])/g, '$1');
 }
 
-/** Prints a selector as it was written; values of `in` and `notin` sorted, as Clusterpedia does. */
+/** Prints a selector in its written form, with the values of `in` and `notin` sorted as Clusterpedia does. */
 export function printFieldSelector(selector: FieldSelector): string {
   return selector.map(({ written }) => printRequirement(written)).join(',');
 }
@@ -76,7 +76,7 @@ function printRequirement({ key, operator, values }: WrittenRequirement): string
   return `${key}${operator}${values[0]}`;
 }
 
-/** A sorted copy; doubles are kept. */
+/** A sorted copy. Values that occur twice stay. */
 export function sortedValues(values: readonly string[]): readonly string[] {
   return values.toSorted();
 }

@@ -1,13 +1,14 @@
-// The label by which a list or watch asks for the member itself instead of the index. A selector that cannot be read is
-// left as it is, and the component that answers refuses it.
+// The label `search.clusterpedia.io/forward` in a selector sends a list or watch to the member cluster instead of the
+// index. A selector that cannot be parsed is passed on unchanged, and whoever answers the request refuses it.
 import { parseLabelSelector, printLabelSelector } from './label-selector.ts';
 import { flagValue } from './search-labels.ts';
 
 const forwardLabel = 'search.clusterpedia.io/forward';
 
 /**
- * A label selector without the label, and whether it asked for that. Without the label the text is unchanged.
- * @throws GatewayError BAD_REQUEST for the label with an operator that no flag has
+ * Removes the forward label from a label selector, and says whether it was set to true. A selector without the label is
+ * returned unchanged.
+ * @throws GatewayError BAD_REQUEST when the label is used with an operator that makes no sense for a flag
  */
 export function takeForwardLabel(selector: string): { readonly selector: string; readonly forward: boolean } {
   if (!selector.includes(forwardLabel)) return { selector, forward: false };

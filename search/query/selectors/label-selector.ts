@@ -1,11 +1,11 @@
-// Kubernetes label selectors, read and checked exactly as kube-apiserver does, so that a selector a member would refuse
-// is refused here in its words. `x in ()` holds the empty value; `gt` and `lt` are written `>` and `<` and compare
-// integers only.
+// Parses Kubernetes label selectors with the same rules and error messages as kube-apiserver, so that a selector that a
+// member cluster would refuse is refused here in the same words. `x in ()` is read as `x in ("")`, which matches an
+// empty label value. The operators gt and lt are written `>` and `<`, and compare integers only.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from '../list-query.ts';
 
-/** Characters of a selector: far more than kubectl sends, and read in a few milliseconds. */
+/** Longest selector, in characters. It is far longer than what kubectl sends, and is parsed in a few milliseconds. */
 export const maxSelectorLength = 32 * 1024;
 export const maxRequirements = 256;
 
@@ -22,8 +22,9 @@ const operators: Readonly<Record<WrittenRequirement['operator'], LabelRequiremen
 };
 
 /**
- * Reads a label selector; requirements sorted by key, values sorted and once each, as kube-apiserver keeps them.
- * @throws GatewayError BAD_REQUEST in kube-apiserver's words (apimachinery/pkg/labels.Parse)
+ * Parses a label selector. As in kube-apiserver, requirements are sorted by key, and values are sorted without
+ * duplicates.
+ * @throws GatewayError BAD_REQUEST with kube-apiserver's message (apimachinery/pkg/labels.Parse)
  */
 export function parseLabelSelector(text: string): readonly LabelRequirement[] {
   if (text.length > maxSelectorLength)
@@ -76,7 +77,7 @@ function checkRequirement({ key, operator, values }: WrittenRequirement): void {
 
 const signedDigits = /^[+-]?\d{1,40}$/;
 
-/** strconv.ParseInt(text, 10, 64). */
+/** Whether strconv.ParseInt(text, 10, 64) would succeed. */
 function isInt64(text: string): boolean {
   if (!signedDigits.test(text)) return false;
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
@@ -95,7 +96,7 @@ const subdomainFault =
   "alphanumeric character (e.g. 'example.com', regex used for validation is " +
   "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** What is wrong with a label key (apimachinery/pkg/api/validate/content.IsLabelKey). */
+/** The errors of an invalid label key; empty for a valid one (apimachinery/pkg/api/validate/content.IsLabelKey). */
 export function labelKeyFaults(key: string): readonly string[] {
   const parts = key.split('/');
   if (parts.length > 2)
@@ -117,7 +118,7 @@ function prefixFaults(prefix: string): readonly string[] {
   return faults;
 }
 
-/** What is wrong with a label value (content.IsLabelValue). */
+/** The errors of an invalid label value; empty for a valid one (apimachinery content.IsLabelValue). */
 export function labelValueFaults(value: string): readonly string[] {
   const faults: string[] = [];
   if (Buffer.byteLength(value) > 63) faults.push('must be no more than 63 bytes');
@@ -125,7 +126,7 @@ export function labelValueFaults(value: string): readonly string[] {
   return faults;
 }
 
-/** Go's %q, for texts in messages. */
+/** Quotes a text for a message, as Go's %q does. */
 export function goQuote(text: string): string {
   return JSON.stringify(text).replaceAll(
     /\\u00([01][0-9a-f])|\u007f/g,
@@ -133,7 +134,7 @@ export function goQuote(text: string): string {
   );
 }
 
-/** Prints requirements as kube-apiserver does (labels.Requirement.String). */
+/** Prints requirements as kube-apiserver does (apimachinery labels.Requirement.String). */
 export function printLabelSelector(requirements: readonly LabelRequirement[]): string {
   return requirements.map(printRequirement).join(',');
 }

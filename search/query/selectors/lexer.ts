@@ -1,23 +1,26 @@
-// Tokens of label and field selectors (apimachinery/pkg/labels.Lexer), and the grammar both share. `in` and `notin` are
-// operators only where one may be: `x in (in)` has a value. In field selectors a quote in a key hides operators from
-// the lexer.
+// Splits label and field selectors into tokens (apimachinery/pkg/labels.Lexer) and parses the grammar that both have in
+// common. `in` and `notin` are operators only after a key, so that `x in (in)` has the value `in`. In the key of a
+// field selector, operators inside quotes belong to the key.
 
 export type TokenKind = 'end' | 'word' | 'in' | 'notin' | '=' | '==' | '!=' | '!' | '>' | '<' | '(' | ')' | ',';
 
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** Where the next token may begin. */
+  /** Position after the token, where the next token may begin. */
   readonly end: number;
 }
 
-/** What quotes and backslashes mean: nothing, part of a key's path, or an escape in a value. */
+/**
+ * The meaning of quotes and backslashes. `plain`: none. `path`: quotes enclose a key of a path. `value`: a backslash
+ * escapes.
+ */
 export type LexerMode = 'plain' | 'path' | 'value';
 
 const special = '=!(),><';
 const blank = ' \t\r\n';
 
-/** The token at `start` or after the blanks there. Longest match. */
+/** The longest token that begins at `start`, after any blanks there. */
 export function lex(text: string, start: number, mode: LexerMode = 'plain'): Token {
   let at = start;
   while (at < text.length && blank.includes(text[at]!)) at++;
@@ -45,12 +48,12 @@ function wordEnd(text: string, start: number, mode: LexerMode): number {
   return Math.min(at, text.length);
 }
 
-/** Whether a quote stands where a key of a path may begin. */
+/** Whether a key of a path may begin at `at`, so that a quote there opens a quoted key. */
 function opensKey(text: string, start: number, at: number): boolean {
   return at === start || text[at - 1] === '[' || text[at - 1] === '.';
 }
 
-/** Where the quote closes; the opening one itself when it never does. */
+/** The position of the closing quote. When the quote is never closed, the position of the opening one. */
 function quoteEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === '\\') at++;
@@ -59,33 +62,39 @@ function quoteEnd(text: string, start: number): number {
   return start;
 }
 
-/** One requirement as it was written. */
+/** One requirement of a selector, exactly as it was written. */
 export interface WrittenRequirement {
   readonly key: string;
   readonly operator: 'in' | 'notin' | '=' | '==' | '!=' | '>' | '<' | 'exists' | '!';
-  /** As written, in order, doubles kept. Of `=` and its like exactly one, of `exists` and `!` none. */
+  /**
+   * The values in the written order, with duplicates. The operators `in` and `notin` have any number of values,
+   * `exists` and `!` have none, all others have one.
+   */
   readonly values: readonly string[];
 }
 
-/** A selector that cannot be read; kube-apiserver's words. */
+/** Thrown when a selector cannot be parsed. Its message is the one of kube-apiserver. */
 export class SelectorError extends Error {}
 
 const binaryOperators = 'in, notin, =, ==, !=, gt, lt';
 
-/** How a selector's keys and values are lexed, and what a key must be. */
+/** How to read keys and values of a selector, and which ones are valid. */
 export interface SelectorGrammar {
   readonly keyMode: LexerMode;
   readonly valueMode: LexerMode;
-  /** Throws for an invalid key. */
+  /** Throws when the key is invalid. */
   readonly checkKey: (key: string) => void;
-  /** Throws for invalid values; called before the rest is read, so that the first fault is reported. */
+  /**
+   * Throws when the values are invalid. Called before the next requirement is parsed, so that the first error is
+   * reported.
+   */
   readonly checkRequirement?: (requirement: WrittenRequirement) => void;
   readonly maxRequirements: number;
 }
 
 /**
- * Reads a selector (apimachinery/pkg/labels.Parser).
- * @throws SelectorError, and what `checkKey` throws
+ * Parses a selector (apimachinery/pkg/labels.Parser).
+ * @throws SelectorError for an invalid selector, and whatever `checkKey` and `checkRequirement` throw
  */
 export function parseRequirements(text: string, grammar: SelectorGrammar): readonly WrittenRequirement[] {
   const parser = new Parser(text, grammar);
@@ -119,7 +128,7 @@ class Parser {
     this.#grammar = grammar;
   }
 
-  /** The next token; `in` and `notin` are words unless an operator may stand here. */
+  /** Returns the next token without consuming it. `in` and `notin` count as words unless `place` is 'operator'. */
   peek(place: 'key' | 'operator' | 'value'): Token {
     const mode = place === 'key' ? this.#grammar.keyMode : place === 'value' ? this.#grammar.valueMode : 'plain';
     const token = lex(this.#text, this.#at, mode);
@@ -165,7 +174,9 @@ class Parser {
     return this.take('value').text;
   }
 
-  /** `(a, b)`; `()` holds the empty text, as does each gap before, between or after commas. */
+  /**
+   * Reads a set such as `(a, b)`. An item that is left out is the empty text: `()` has one value, and `(,)` has two.
+   */
   #set(): readonly string[] {
     const open = this.take('value');
     if (open.kind !== '(') throw unreadable(`found '${open.text}' expected: '('`);

@@ -1,12 +1,15 @@
-// Clusterpedia's search labels: parameters that travel inside a label selector, since kubectl and client libraries can
-// send nothing else. Each is a set of values with an operator, and `notin` is not `in`.
+// Reads Clusterpedia's search labels: query parameters written as requirements of a label selector, because kubectl and
+// client libraries cannot send other parameters. Each label has an operator and a set of values.
 import type { LabelRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
 
 const searchPrefix = 'search.clusterpedia.io/';
 const storagePrefix = 'internalstorage.clusterpedia.io/';
 
-/** Label keys by what they stand for. Documents print some below the other prefix: both are read. */
+/**
+ * The parameter that each label stands for, by the part after the prefix. Clusterpedia's documents use both prefixes,
+ * so both are accepted for every label.
+ */
 const names: Readonly<Record<string, SearchLabel>> = {
   clusters: 'clusters',
   namespaces: 'namespaces',
@@ -47,18 +50,18 @@ export type SearchLabel =
   | 'injectEvents'
   | 'forward';
 
-/** A label selector taken apart. */
+/** The requirements of a label selector, sorted by their meaning. */
 export interface SearchLabels {
-  /** What is asked of the objects' own labels. */
+  /** Requirements on the labels of objects. */
   readonly labels: readonly LabelRequirement[];
   readonly search: ReadonlyMap<SearchLabel, readonly LabelRequirement[]>;
-  /** Keys below the search prefixes that have no meaning. */
+  /** Label keys that have a search prefix but no known meaning. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Sorts the requirements of a selector into search labels and the objects' own; other keys of clusterpedia.io are the
- * objects'.
+ * Separates search labels from requirements on the labels of objects. Other keys of the domain clusterpedia.io are
+ * labels of objects.
  */
 export function takeSearchLabels(requirements: readonly LabelRequirement[]): SearchLabels {
   const labels: LabelRequirement[] = [];
@@ -80,8 +83,8 @@ export function takeSearchLabels(requirements: readonly LabelRequirement[]): Sea
 }
 
 /**
- * The one value of a search label that takes one; undefined when it is not there. @throws GatewayError BAD_REQUEST for
- * another operator or count
+ * The value of a search label that takes exactly one; undefined when it is absent or empty.
+ * @throws GatewayError BAD_REQUEST for an operator other than `=` and `in`, or more than one value
  */
 export function oneValue(requirements: readonly LabelRequirement[] | undefined): string | undefined {
   const values = positiveValues(requirements);
@@ -90,7 +93,11 @@ export function oneValue(requirements: readonly LabelRequirement[] | undefined):
   return values[0] === '' ? undefined : values[0];
 }
 
-/** Values of a search label for which only `=` and `in` mean something; several requirements must all hold. */
+/**
+ * The values of a search label that only permits `=` and `in`. When the label occurs several times, only values in all
+ * occurrences count.
+ * @throws GatewayError BAD_REQUEST for another operator
+ */
 export function positiveValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] | undefined {
   let values: readonly string[] | undefined;
   for (const { key, operator, values: more } of requirements ?? []) {
@@ -100,12 +107,18 @@ export function positiveValues(requirements: readonly LabelRequirement[] | undef
   return values;
 }
 
-/** All values of a search label, of all its requirements. */
+/**
+ * The values of all occurrences of a search label together.
+ * @throws GatewayError BAD_REQUEST for another operator than `=` and `in`
+ */
 export function allValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] {
   return (requirements ?? []).flatMap((requirement) => positiveValues([requirement]) ?? []);
 }
 
-/** The values a label requires and excludes. */
+/**
+ * The values that a search label requires (`wanted`) and excludes (`unwanted`).
+ * @throws GatewayError BAD_REQUEST for another operator than `=`, `in`, `!=`, `notin` or the label alone
+ */
 export function setValues(requirements: readonly LabelRequirement[] | undefined): {
   readonly wanted?: readonly string[];
   readonly unwanted?: readonly string[];
@@ -121,8 +134,9 @@ export function setValues(requirements: readonly LabelRequirement[] | undefined)
 }
 
 /**
- * A flag: there without a value, or with any but `false` and `0`, is true. @throws GatewayError BAD_REQUEST for `!=`,
- * `notin`, `>` and `<`
+ * A search label that is a flag. The label alone means true, as does any value but `false` and `0`; `!label` means
+ * false. Undefined when it is absent.
+ * @throws GatewayError BAD_REQUEST for `!=`, `notin`, `>` and `<`
  */
 export function flagValue(requirements: readonly LabelRequirement[] | undefined): boolean | undefined {
   const requirement = requirements?.[0];

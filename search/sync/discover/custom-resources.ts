@@ -1,23 +1,23 @@
-// What the CustomResourceDefinitions of a member say of its types: storage version, conversion, printer columns. A CRD
-// is large (its schemas), so these few facts are read from it and the rest is dropped.
+// Reads from CustomResourceDefinitions the few facts that the index needs: storage version, conversion, printer
+// columns. All else of a CRD is dropped, because its schemas can be large.
 import type { PrinterColumn } from '../../../tables/printer-column.ts';
 
-/** Facts of one CRD. */
+/** The few facts about one CRD that the index uses. */
 export interface CustomType {
   readonly group: string;
   readonly resource: string;
   readonly storageVersion: string;
-  /** Conversion strategy None: versions differ in nothing but apiVersion. */
+  /** True when the CRD's conversion strategy is None, so that objects of its versions differ only in apiVersion. */
   readonly convertible: boolean;
-  /** By served version. */
+  /** The additionalPrinterColumns of each served version, by the name of the version. */
   readonly printerColumns: Readonly<Record<string, readonly PrinterColumn[]>>;
 }
 
-/** The CRDs of one member as they were last seen. */
+/** The facts about all CRDs of one member cluster, updated as CRDs change. */
 export interface CustomTypes {
-  /** By `<resource>.<group>`, which is a CRD's name. */
+  /** Returns what is known of a CRD; undefined when there is none of this name. @param name `<resource>.<group>` */
   get(name: string): CustomType | undefined;
-  /** True when a fact changed. What is no CRD is passed over. */
+  /** Takes the JSON of a CRD. Returns true when one of its facts changed; false for JSON that is not a CRD. */
   put(object: Buffer): boolean;
   remove(object: Buffer): boolean;
 }
@@ -42,7 +42,7 @@ export function makeCustomTypes(): CustomTypes {
   };
 }
 
-/** apiextensions.k8s.io/v1 CustomResourceDefinition; undefined for what is none. */
+/** Parses the JSON of an apiextensions.k8s.io/v1 CustomResourceDefinition; undefined when it is something else. */
 function readCustomType(object: Buffer): readonly [name: string, type: CustomType] | undefined {
   let crd: Partial<Definition>;
   try {
@@ -59,7 +59,7 @@ function readCustomType(object: Buffer): readonly [name: string, type: CustomTyp
     group: spec.group,
     resource,
     storageVersion: versions.find(({ storage }) => storage === true)?.name ?? '',
-    // Absent is None (apiextensions defaults).
+    // A missing strategy means None (defaulting of apiextensions).
     convertible: (spec.conversion?.strategy ?? 'None') === 'None',
     printerColumns: Object.fromEntries(
       versions
@@ -70,7 +70,7 @@ function readCustomType(object: Buffer): readonly [name: string, type: CustomTyp
   return [`${resource}.${spec.group}`, type];
 }
 
-/** As far as it is read; nothing of it is sure before it was looked at. */
+/** The fields of a CRD that are read. A member cluster may send anything, so each field is checked before its use. */
 interface Definition {
   readonly spec: {
     readonly group: unknown;

@@ -1,12 +1,12 @@
-// What a member serves, by its discovery: aggregated (KEP-3352) in two requests, or document by document on older
-// members. Easy to get wrong: a group whose server is down is missing or stale in there, which does not mean that its
-// types are gone.
+// Reads the discovery of a member cluster: two requests for aggregated discovery (KEP-3352), or one request for each
+// group version with older API servers. Easy to get wrong: while the server of an aggregated API is down, its group is
+// missing or stale in discovery. That does not mean that its types were removed.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import { refusalOf } from '../member-faults.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 
-/** One resource in one version. */
+/** A resource in one version, as discovery describes it. */
 export interface ServedResource {
   readonly group: string;
   readonly version: string;
@@ -19,11 +19,14 @@ export interface ServedResource {
   readonly categories: readonly string[];
 }
 
-/** What discovery said. */
+/** The result of reading a member cluster's discovery. */
 export interface Served {
-  /** Groups in the member's order, in each the preferred version first. */
+  /**
+   * The resources that the cluster serves, in its order of groups. Within a group, resources of the preferred version
+   * come first.
+   */
   readonly resources: readonly ServedResource[];
-  /** Groups of which nothing is known now. */
+  /** Groups whose server is down, so that their resources cannot be known now. */
   readonly unknownGroups: ReadonlySet<string>;
 }
 
@@ -36,8 +39,8 @@ const documentBytes = 32 * 1024 * 1024;
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Asks for everything. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) when the member cannot be asked at
- * all
+ * Reads the discovery of all groups.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects) when `/api` or `/apis` cannot be read
  */
 export async function readServed(
   ask: AskMember,
@@ -69,7 +72,7 @@ export async function readServed(
             readResourceList(await get(path), group, version, resources);
           } catch (error) {
             signal.throwIfAborted();
-            // One server behind an API server that is down answers 503; the others are known all the same.
+            // The server of one aggregated API may be down and answer 503. All other groups can still be read.
             if (!(error instanceof Error)) throw error;
             unknownGroups.add(group);
           }
@@ -80,7 +83,7 @@ export async function readServed(
   return { resources, unknownGroups };
 }
 
-/** apidiscovery.k8s.io APIGroupDiscoveryList. */
+/** Parses an apidiscovery.k8s.io APIGroupDiscoveryList and adds its resources to `resources`. */
 function readAggregated(document: Json, resources: ServedResource[], unknownGroups: Set<string>): void {
   for (const item of listOf(document['items']).map(recordOf)) {
     const group = textOf(recordOf(item['metadata'])['name']);
@@ -103,7 +106,7 @@ function readAggregated(document: Json, resources: ServedResource[], unknownGrou
   }
 }
 
-/** metav1.APIVersions or APIGroupList. */
+/** The groups and versions in a metav1.APIVersions or an APIGroupList, with the preferred version first. */
 function groupsOf(document: Json): readonly { readonly group: string; readonly versions: readonly string[] }[] {
   if (document['kind'] === 'APIVersions') return [{ group: '', versions: textsOf(document['versions']) }];
   return listOf(document['groups']).map((value) => {
@@ -114,7 +117,7 @@ function groupsOf(document: Json): readonly { readonly group: string; readonly v
   });
 }
 
-/** metav1.APIResourceList. */
+/** Parses a metav1.APIResourceList and adds its resources, without subresources, to `resources`. */
 function readResourceList(document: Json, group: string, version: string, resources: ServedResource[]): void {
   for (const each of listOf(document['resources']).map(recordOf)) {
     const resource = textOf(each['name']);

@@ -1,5 +1,6 @@
-// Which types a member has and how each is kept: one version a row, the CRD's storage version or else the one the
-// member prefers. Names of a member's discovery become paths of requests, so what is no name of Kubernetes is skipped.
+// Decides from a member cluster's discovery which types can be indexed, and in which version. Rows are stored in one
+// version: the CRD's storage version, or else the version that the member prefers. Names from discovery become parts of
+// request paths, so a name that is not valid in Kubernetes is skipped.
 import { refusalOf } from '../member-faults.ts';
 import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
@@ -7,20 +8,23 @@ import { readServed, type Served, type ServedResource } from './discovery-docume
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
 
-/** The types of a member that can be followed. */
+/** The types of a member cluster that can be indexed. */
 export interface MemberTypes {
   readonly types: ReadonlyMap<TypeKey, TypeInfo>;
-  /** Groups of which nothing is known now: types that were there before still count. */
+  /** Groups whose server is down. Types of these groups that were known before count as still present. */
   readonly unknownGroups: ReadonlySet<string>;
 }
 
 export const crdType = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' } as const;
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-/** No member has so many; one that says so is not believed. */
+/** Limit against faulty or hostile discovery. No real cluster has so many types. */
 const maxTypes = 10_000;
 
-/** Asks the member. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+/**
+ * Reads the member cluster's discovery and returns its types.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
+ */
 export async function discoverTypes(
   ask: AskMember,
   cluster: string,
@@ -32,7 +36,7 @@ export async function discoverTypes(
   return { types: followedTypes(served, customTypes), unknownGroups: served.unknownGroups };
 }
 
-/** Types with list and watch, in the member's order. */
+/** The types that support list and watch, in the member cluster's order. */
 export function followedTypes(
   { resources }: Pick<Served, 'resources'>,
   customTypes: Pick<CustomTypes, 'get'>,
@@ -75,11 +79,13 @@ function isUsable({ group, version, resource, kind }: ServedResource): boolean {
 }
 
 /**
- * Which versions of a type are wanted (Clusterpedia's `versions`), and in which one rows are kept.
- * @returns the reason where none of them can be had
+ * Applies the versions that a configuration asks for (Clusterpedia's `versions`) to a type.
+ * @returns the type with these versions and the version to store rows in; a text that says why when none of them is
+ * served
  */
 export function negotiateVersions(type: TypeInfo, requested: readonly string[]): TypeInfo | string {
-  // What comes with Kubernetes itself is kept as the member prefers it, whatever is asked for.
+  // Built-in types are stored in the version that the member cluster prefers; `versions` only applies to custom
+  // resources.
   if (type.printerColumns === undefined || requested.length === 0 || requested.includes('*')) return type;
   const versions = type.versions.filter((version) => requested.includes(version));
   if (versions.length === 0) {
@@ -90,8 +96,8 @@ export function negotiateVersions(type: TypeInfo, requested: readonly string[]):
 }
 
 /**
- * Reads all CRDs of a member into `customTypes`; one that has none is no fault. @throws SyncSetback, GatewayError,
- * MalformedAnswer (rejects)
+ * Reads all CRDs of a member cluster into `customTypes`. A member without CRDs (404) is not an error.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
  */
 export async function readCustomTypes(
   ask: AskMember,

@@ -1,17 +1,23 @@
-// Which life of a member is behind an address: the UID of its record and that of its kube-system Namespace. An answer
-// that was on its way already says nothing about now, so a caller waits for one that was begun after it asked.
+// Finds out whether a cluster is still the same, or was wiped and set up anew behind its address, which makes it
+// another incarnation. An incarnation is identified by the UID of the cluster record and the UID of the kube-system
+// Namespace. An answer to an earlier request may be outdated, so a caller only gets the answer to a request that was
+// sent after the call.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { Incarnation } from '../../types.ts';
 import { refusalOf } from '../member-faults.ts';
 import type { AskMember, SyncTiming } from '../sync-types.ts';
 
-/** The member is not the one whose rows are kept any more. */
+/** The cluster was wiped and set up anew, so its stored rows must not be continued. */
 export class OtherIncarnation extends Error {}
 
 const namespaceBytes = 1024 * 1024;
 
-/** Reads who the member is. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+/**
+ * Reads the UID of the member cluster's kube-system Namespace, which makes up its incarnation together with the
+ * record's UID.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
+ */
 export async function readIncarnation(
   ask: AskMember,
   record: { readonly uid: string; readonly name: string },
@@ -41,7 +47,10 @@ function uidIn(text: string): string {
   return uid;
 }
 
-/** Runs `work` so that all who ask while one is under way share the next one. */
+/**
+ * Returns a function that runs `work`. While one run is under way, all callers share the next run, which starts after
+ * it.
+ */
 export function shareNext<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let current: Promise<unknown> | undefined;
   let next: Promise<Result> | undefined;

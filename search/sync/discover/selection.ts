@@ -1,6 +1,6 @@
-// Which resources of which clusters are indexed: configuration, PediaCluster fields, a label on the cluster. RBAC
-// objects, namespaces and CRDs are followed of every indexed cluster, since rights are decided by them; they are served
-// only where they are chosen.
+// Decides which resources of which clusters are indexed, from the configuration, from PediaCluster fields, and from a
+// label on the cluster. RBAC objects, namespaces and CRDs of every indexed cluster are always stored, because access to
+// rows is decided with them. They appear in answers only when they are selected as well.
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';
@@ -8,29 +8,29 @@ import { typeKey, type ResourceType, type TypeInfo, type TypeKey } from '../../t
 import { negotiateVersions } from './discovery.ts';
 import type { TypeFilter } from '../sync-types.ts';
 
-/** One entry of a list of resources. */
+/** One entry of a list of resources, such as `deployments.apps`. */
 export interface ResourceChoice {
-  /** `*`: any group. */
+  /** API group; `*` means any group. */
   readonly group: string;
-  /** `*`: all of the group that can be followed. */
+  /** Plural name; `*` means all resources of the group that can be indexed. */
   readonly resource: string;
-  /** Empty: whatever is kept; of custom resources only. */
+  /** The versions in which a custom resource is offered. Empty means all. Ignored for built-in types. */
   readonly versions: readonly string[];
   readonly filter: TypeFilter;
 }
 
-/** What of one cluster is indexed. */
+/** Which resources of one cluster are indexed. */
 export interface ClusterChoice {
   readonly resources: readonly ResourceChoice[];
   readonly allCustomResources: boolean;
-  /** They are the default, not named: what a cluster does not have is not missed. */
+  /** True when these are the default resources. Then it is no fault when a cluster lacks one of them. */
   readonly isDefault?: boolean;
 }
 
-/** What is indexed. Undefined for a cluster that is not. */
+/** Returns the selected resources of a cluster; undefined when the cluster is not indexed. */
 export type Selection = (cluster: ClusterSpec) => ClusterChoice | undefined;
 
-/** A type to follow. */
+/** A type of a member cluster that is to be stored. `isChosen` is false when it is only stored to decide access. */
 export interface ChosenType {
   readonly type: TypeInfo;
   readonly isChosen: boolean;
@@ -39,7 +39,7 @@ export interface ChosenType {
 
 const rbac = 'rbac.authorization.k8s.io';
 
-/** Followed of every indexed cluster, whole. */
+/** The types that decide access to rows. They are stored for every indexed cluster, without a filter. */
 export const rightsTypes: readonly ResourceType[] = [
   ...['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'].map((resource) => ({ group: rbac, resource })),
   { group: '', resource: 'namespaces' },
@@ -47,7 +47,7 @@ export const rightsTypes: readonly ResourceType[] = [
 ];
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 
-/** Indexed unless something else is said: common workload, configuration and RBAC kinds; no Secrets. */
+/** The resources that are indexed by default: common workload, configuration and RBAC kinds, but no Secrets. */
 export const defaultResources: readonly string[] = [
   'pods',
   'services',
@@ -78,15 +78,19 @@ export const defaultResources: readonly string[] = [
   `clusterrolebindings.${rbac}`,
 ];
 
-/** Types that change without end and are seldom asked for: only by name, never by `*`. */
+/** Types that change all the time and are rarely queried. They are indexed only when named, never because of `*`. */
 const unasked: ReadonlySet<TypeKey> = new Set(['events.', 'events.events.k8s.io', 'leases.coordination.k8s.io']);
 
-/** On any cluster: its resources divided by `_` (a label's value has no commas), `all`, or `none`. */
+/**
+ * A label on a cluster that selects its resources: `all`, `none`, or names separated by `_`, since label values cannot
+ * contain commas.
+ */
 export const resourcesLabel = 'search.portcullis.io/resources';
 
 /**
- * Reads entries such as `pods`, `deployments.apps`, `*.apps`, `*`, `pods{namespaces=a b;labels=app in (web);names=x}`.
- * @throws Error whose message names the entry
+ * Parses entries such as `pods`, `deployments.apps`, `*.apps`, `*` or `pods{namespaces=a b;labels=app in
+ * (web);names=x}`.
+ * @throws Error whose message names the faulty entry
  */
 export function parseResources(entries: readonly string[]): readonly ResourceChoice[] {
   return entries.map((entry) => {
@@ -102,13 +106,15 @@ export function parseResources(entries: readonly string[]): readonly ResourceCho
   });
 }
 
-/** Those that a configuration names; the common ones where it names only patterns. */
+/**
+ * The resources that the configuration selects by name. When it has only patterns such as `*`, the default resources.
+ */
 export function namedResources(resources: readonly string[] = defaultResources): readonly ResourceType[] {
   const named = parseResources(resources).filter(({ group, resource }) => resource !== '*' && group !== '*');
   return named.length > 0 ? named : parseResources(defaultResources);
 }
 
-/** Divides a list at its commas, but not inside of `{…}`. */
+/** Splits a list at its commas. Commas inside `{…}` do not count. */
 export function splitResources(text: string): readonly string[] {
   return [...text.matchAll(/(?:[^,{]|\{[^}]*\}?)+/g)].map(([entry]) => entry.trim()).filter((entry) => entry !== '');
 }
@@ -127,9 +133,10 @@ function parseFilter(entry: string, text: string): TypeFilter {
 }
 
 /**
- * The selection of the configuration, which a cluster's own label or PediaCluster fields replace for that cluster.
- * @param clusters names divided by commas, or a label selector; undefined: all
- * @throws Error for what cannot be read
+ * Makes the selection from the configuration. For a cluster with the resources label or PediaCluster fields, these
+ * apply instead.
+ * @param clusters names separated by commas, or a label selector; undefined means all clusters
+ * @throws Error when a resource or the selector is invalid
  */
 export function makeSelection(resources: readonly string[] | undefined, clusters: string | undefined): Selection {
   const choice: ClusterChoice = {
@@ -161,7 +168,7 @@ function labelChoice(label: string): ClusterChoice | undefined {
   try {
     return { resources: parseResources(entries), allCustomResources: false };
   } catch {
-    // A label that cannot be read must not choose more than it says: nothing beside what rights need.
+    // An invalid label must not select more than was meant. So only the types that decide access are stored.
     return { resources: [], allCustomResources: false };
   }
 }
@@ -176,7 +183,7 @@ function clusterTest(clusters: string | undefined): (cluster: ClusterSpec) => bo
   return ({ name }) => names.has(name);
 }
 
-/** labels.Requirement.Matches. */
+/** Evaluates one requirement as apimachinery's labels.Requirement.Matches does. */
 function holds({ key, operator, values }: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
   if (operator === 'Exists') return value !== undefined;
@@ -188,7 +195,10 @@ function holds({ key, operator, values }: LabelRequirement, labels: Readonly<Rec
   return operator === 'Gt' ? one > other : one < other;
 }
 
-/** What of a member's types is followed, and what was asked for by name and cannot be. */
+/**
+ * Returns which of a member cluster's types are to be stored, and which selected resources are not available, with the
+ * reason.
+ */
 export function chooseTypes(
   types: ReadonlyMap<TypeKey, TypeInfo>,
   choice: ClusterChoice,
@@ -207,7 +217,7 @@ export function chooseTypes(
     }
     const negotiated = negotiateVersions(type, found.versions);
     if (typeof negotiated === 'string') refused.push({ resource: key, message: negotiated });
-    // Rights are decided by all of them or wrongly.
+    // Access decisions need all objects of these types. With a filter they would be wrong.
     else chosen.push({ type: negotiated, isChosen: true, filter: isForRights ? {} : found.filter });
   }
   for (const { group, resource } of choice.resources) {

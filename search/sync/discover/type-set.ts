@@ -1,5 +1,6 @@
-// The followers of one incarnation, made to agree with what is chosen of what the member serves. A type that discovery
-// does not name may be gone, or its server may be down: rows are deleted only when the member itself says 404 to it.
+// Runs one follower (list and watch) for each selected type of a cluster, and starts and ends followers when the
+// selection or the cluster's types change. A type that is missing in discovery may only be unavailable for a while. Its
+// rows are deleted only when the cluster answers 404 to a list of it.
 import type { IndexStore, StoredType } from '../../stores/store.ts';
 import { indexedPaths } from '../../stores/indexed-paths.ts';
 import { typeKey, type Incarnation, type TypeInfo, type TypeKey } from '../../types.ts';
@@ -15,12 +16,13 @@ import { type ReadAs } from '../sync-types.ts';
 import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 
-/** Of one cluster: lists under way, and bytes read but not yet committed. */
+/** Limits for one cluster: lists that run at the same time, and bytes that were read but not committed yet. */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
 
 /**
- * Another number makes rows of earlier processes be written anew: what `document.ts` makes of an object has changed.
+ * The version of the form in which document.ts stores objects. To be increased when that form changes; all rows are
+ * then written again.
  */
 const documentForm = 1;
 
@@ -29,27 +31,29 @@ const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
-  /** The ways to ask the member. For each type one of them is chosen separately. */
+  /** The ways to send requests to the member cluster. Each type chooses between them separately. */
   readonly asks: MemberAsks;
   readonly store: IndexStore;
   readonly timing: SyncTiming;
-  /** Of CRDs and RBAC objects only. */
+  /**
+   * Called with each object of a type that decides access (RBAC objects, namespaces, CRDs) that is listed or changes.
+   */
   readonly onObject: (key: TypeKey, type: 'there' | 'gone', object: Buffer) => void;
-  /** A type is read as somebody else from now on; the next `follow` begins it anew, with a list. */
+  /** Called when a type is now read with another identity. The next call of `follow` lists that type again. */
   readonly onOtherReader: () => void;
   readonly signal: AbortSignal;
 }
 
-/** Followers by type. */
+/** The followers of one cluster: one list and watch for each type. */
 export interface TypeSet {
   /**
-   * Starts what is missing, ends what is not chosen any more and forgets its rows.
-   * @param absent whether discovery has said nothing of the type (it may still be there)
+   * Starts a follower for each chosen type that has none, ends all others, and deletes their rows.
+   * @param isAbsent whether discovery did not mention a type, which may exist nevertheless
    */
   follow(chosen: readonly ChosenType[], isAbsent: (key: TypeKey) => boolean): Promise<void>;
   /**
-   * Looks whether what is read as the gateway may be read as `portcullis:index` by now.
-   * @param asksAll not only until the first refusal: rights have changed
+   * Tries whether `portcullis:index` may now read the types that are read with the gateway's own credential.
+   * @param asksAll true after a change of rights: all types are tried. False: the first refusal ends the attempt
    */
   reconsiderReaders(asksAll: boolean): Promise<void>;
   states(): readonly TypeState[];
@@ -67,7 +71,7 @@ interface Followed {
   readonly reader: MemberReader;
   readonly filter: TypeFilter;
   readonly signature: string;
-  /** It is read as somebody else than it was listed as, and begun anew. */
+  /** The identity that reads changed after the type was listed, so the type must be listed again. */
   isOutdated: boolean;
 }
 
@@ -77,8 +81,8 @@ class FollowedTypes implements TypeSet {
   readonly #lists: Gate = makeGate(listsAtOnce);
   readonly #budget: ByteBudget = makeByteBudget(heldBytes);
   /**
-   * The same for as long as this life of the member lasts: a follower that is begun anew reads as the one before did
-   * last.
+   * Which identity reads each type. Kept apart from the followers, so that a restarted follower starts with the
+   * identity that was used last.
    */
   readonly #readers = new Map<TypeKey, MemberReader>();
   #turn = 0;
@@ -118,7 +122,7 @@ class FollowedTypes implements TypeSet {
     const stored = await this.#storedTypes();
     await this.#forgetUnwanted(stored, wanted, isAbsent);
     this.#options.signal.throwIfAborted();
-    // First what decides rights, for its lists are first in the line then.
+    // Types that decide access come first, so that their lists are also first in the queue.
     const inOrder = [...wanted].sort(([one], [other]) => Number(rightsKeys.has(other)) - Number(rightsKeys.has(one)));
     for (const [key, each] of inOrder) {
       if (!this.#followers.has(key)) this.#start(each, stored.get(key), signatures.get(key)!, listedAnew.has(key));
@@ -129,7 +133,7 @@ class FollowedTypes implements TypeSet {
   async reconsiderReaders(asksAll: boolean): Promise<void> {
     const { asks, timing, signal } = this.#options;
     const others = [...this.#followers].filter(([, { reader }]) => reader.as() !== (asks.as ?? indexName));
-    // Another one first each time: what is granted is seldom granted of one type alone.
+    // Each attempt starts with another type, so that one type that stays forbidden does not hide a new right to others.
     for (const [key, each] of rotated(others, (this.#turn += 1))) {
       if (signal.aborted) return;
       if (await each.reader.comesBack(readingOf(each, timing, signal))) this.#outdate(key);
@@ -203,7 +207,7 @@ class FollowedTypes implements TypeSet {
     }
   }
 
-  /** The member itself says that it has no such type. */
+  /** Whether the member cluster answers 404 to a list of the type. */
   async #isGone(type: TypeInfo): Promise<boolean> {
     const { ask, incarnation, timing, signal } = this.#options;
     try {
@@ -217,7 +221,10 @@ class FollowedTypes implements TypeSet {
 
 const indexName: ReadAs = 'portcullis:index';
 
-/** What following a type takes: a list and a watch. */
+/**
+ * The requests that listing and watching a type needs, as short as possible: a list of one object, and a watch of one
+ * second. They test whether RBAC permits both.
+ */
 function readingOf({ follower, filter }: Followed, timing: SyncTiming, signal: AbortSignal): readonly MemberQuestion[] {
   const limits = { headTimeoutMs: timing.headTimeoutMs, signal };
   const list = typePath(follower.type, filter, { limit: '1' });

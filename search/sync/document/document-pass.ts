@@ -1,6 +1,6 @@
-// One pass over the bytes of an object: finds what a row needs of it, and what is cut and added. Easy to get wrong: the
-// bytes that are kept must be kept as they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed
-// and written again.
+// Reads the JSON bytes of an object once, finds the values that a row needs, and records which bytes are to be removed,
+// inserted or replaced. Easy to get wrong: all other bytes must stay exactly as they are (order of keys, large numbers,
+// `1.0`, escapes). So an object is never parsed and serialised again.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import {
   byte,
@@ -17,14 +17,16 @@ import {
 import { MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { trackedKey, type Shape, type Slot, type TrackedKey } from './document-shape.ts';
 
-/** A part of the bytes that is written otherwise. In order, never overlapping. */
+/** A range of bytes that `text` replaces. Edits are in order and never overlap. */
 interface Edit {
   readonly start: number;
   readonly end: number;
   text: string;
 }
 
-/** A tracked key came a second time; `start` to `end` is the first, which readers of JSON ignore. */
+/**
+ * Thrown when a tracked key occurs twice in an object. The range is the first occurrence, which JSON parsers ignore.
+ */
 export class Repeated extends Error {
   readonly start: number;
   readonly end: number;
@@ -35,7 +37,7 @@ export class Repeated extends Error {
   }
 }
 
-/** What is known once the last byte was seen. `labels` and `owners` are JSON, '' for none. */
+/** The results of the pass. `labels` and `owners` are JSON texts; '' when the object has none. */
 interface Found {
   labels: string;
   owners: string;
@@ -46,7 +48,10 @@ interface Found {
   version?: Edit;
 }
 
-/** The place after an object's opening brace, and whether anything follows there. */
+/**
+ * The position after the opening brace of an object, where JSON members can be inserted. `isFilled` says whether other
+ * members come after it, so that a comma is needed.
+ */
 interface Gap {
   readonly edit: Edit;
   isFilled: boolean;
@@ -56,10 +61,10 @@ function fill({ edit, isFilled }: Gap, members: string): void {
   if (members !== '') edit.text = isFilled ? `${members},` : members;
 }
 
-/** The letter that `null` begins with. */
+/** The first byte of `null`. */
 const nullStart = 0x6e;
 
-/** See the file comment. `read` first, then the rest. */
+/** Reads one object and writes its stored form. Call `read` once, then `text` and `write`. */
 export class DocumentPass {
   readonly #bytes: Buffer;
   readonly #replacesVersion: boolean;
@@ -69,13 +74,16 @@ export class DocumentPass {
   readonly terms: (readonly [path: string, value: string])[] = [];
   readonly found: Found = { labels: '', owners: '', dataCount: 0 };
 
-  /** @param replacesVersion `write` puts another resourceVersion in the place of the member's */
+  /** Prepares the pass over one object. @param replacesVersion whether `write` replaces the object's resourceVersion */
   constructor(bytes: Buffer, replacesVersion: boolean) {
     this.#bytes = bytes;
     this.#replacesVersion = replacesVersion;
   }
 
-  /** Reads the whole object. @throws MalformedAnswer, Repeated */
+  /**
+   * Reads the whole object.
+   * @throws MalformedAnswer when it is not an object of Kubernetes; Repeated when a key occurs twice
+   */
   read(shape: Shape): void {
     const bytes = this.#bytes;
     const start = skipSpace(bytes, 0);
@@ -92,8 +100,10 @@ export class DocumentPass {
   }
 
   /**
-   * The bytes with these members added to the object and to its annotations, in a buffer of its own, so that it can be
-   * given to a thread. `resourceVersion` takes the place of the member's where that is replaced.
+   * Returns the stored form of the object, in a buffer with its own memory, so that it can be moved to another thread.
+   * @param missing members to insert at the top of the object
+   * @param added members to insert into its annotations
+   * @param resourceVersion JSON text that replaces the object's resourceVersion, if the constructor asked for that
    */
   write(missing: string, added: string, resourceVersion: string): Buffer {
     const { metadata, annotations, hasNullAnnotations, version } = this.found;
@@ -111,14 +121,19 @@ export class DocumentPass {
     return made;
   }
 
-  /** From an opening brace to the position after the closing one. `gap` learns whether any member is kept. */
+  /**
+   * Reads the object whose brace is at `at`, and returns the position after it. Sets `gap.isFilled` when a member is
+   * kept.
+   */
   #readObject(at: number, shape: Shape, gap?: Gap): number {
     const bytes = this.#bytes;
     let i = skipSpace(bytes, at + 1);
     if (bytes[i] === byte.closeObject) return i + 1;
-    /** Where each tracked key was. */
+    /** The position of each tracked key that was seen, by the key's index. */
     const seen: number[] = [];
-    /** Where members that are cut began, as long as none before them is kept. */
+    /**
+     * Where the removed keys at the beginning of the object start; -1 when there are none, or a kept key came before.
+     */
     let leading = -1;
     let isAnyKept = false;
     let previousEnd = i;
@@ -149,7 +164,7 @@ export class DocumentPass {
     }
   }
 
-  /** A tracked key must be the first of its name. @param at of the key @param value of what follows it */
+  /** Reads the value of a tracked key. @throws Repeated when this object already had the key */
   #readFirst(at: number, value: number, key: TrackedKey, seen: number[]): number {
     const earlier = seen[key.index];
     if (earlier !== undefined) throw new Repeated(earlier, this.#endOfMember(earlier));
@@ -157,7 +172,7 @@ export class DocumentPass {
     return this.#readTracked(value, key);
   }
 
-  /** Where the member after the one at `at` begins: there is one. */
+  /** The position where the member after the one at `at` begins. The object must have a further member. */
   #endOfMember(at: number): number {
     const bytes = this.#bytes;
     return nextMember(bytes, skipValue(bytes, skipKey(bytes, at)), byte.closeObject);
@@ -189,7 +204,7 @@ export class DocumentPass {
     return after;
   }
 
-  /** Labels and owners are kept as JSON, for `document.ts` to read. */
+  /** Stores labels or owner references as JSON text, which document.ts parses. */
   #readAside(at: number, { role, text }: TrackedKey): number {
     if (role === 'labels') this.#requireObject(at, text);
     const after = skipValue(this.#bytes, at);
@@ -199,7 +214,7 @@ export class DocumentPass {
     return after;
   }
 
-  /** `metadata` and its annotations, to which members are added. */
+  /** Reads `metadata` or its annotations, and records where members can be inserted into them. */
   #readGap(at: number, { role, shape, text }: TrackedKey): number {
     this.#requireObject(at, text);
     const isNull = this.#bytes[at] === nullStart;
@@ -213,7 +228,7 @@ export class DocumentPass {
     return edit.end;
   }
 
-  /** Null counts as an object. */
+  /** Throws MalformedAnswer unless the value is an object or null. */
   #requireObject(at: number, name: string): void {
     const c = this.#bytes[at];
     if (c !== byte.openObject && c !== nullStart) throw new MalformedAnswer(`an object whose ${name} is no object`);
@@ -239,7 +254,9 @@ export class DocumentPass {
     }
   }
 
-  /** A scalar as text; null, lists and objects are no term. */
+  /**
+   * Records a scalar value, as text, so that it can be searched under `path`. Null, lists and objects are not recorded.
+   */
   #addTerm(path: string, at: number): void {
     const bytes = this.#bytes;
     const c = bytes[at];
@@ -256,7 +273,7 @@ export class DocumentPass {
   }
 }
 
-/** The bytes with the edits made, in a buffer that shares no memory. */
+/** Returns the bytes with all edits applied, in a buffer that shares no memory with others. */
 function applied(bytes: Buffer, edits: readonly Edit[]): Buffer {
   let size = bytes.length;
   for (const { start, end, text } of edits) size += Buffer.byteLength(text) - (end - start);

@@ -1,24 +1,24 @@
-// Which keys of an object the pass over its bytes stops at, compiled once for a type. Easy to get wrong: keys are
-// compared as bytes, but JSON may spell any of them with escapes. Such a key is decoded first, or `"d\u0061ta"` of a
-// Secret would be kept.
+// Prepares, once for each type, the keys that document-pass.ts must notice. Easy to get wrong: keys are compared as
+// bytes, but JSON can write any key with escapes. A key with an escape is decoded first; otherwise `"d\u0061ta"` in a
+// Secret would not be recognised, and its data would be stored.
 import { byte, textOf } from '../../../lib/json/json-scan.ts';
 
-/** What happens to the value of a tracked key. */
+/** What to do with the value of a tracked key. */
 export type Role =
-  /** Only on the way to others, or a term. */
+  /** Keep the value. Keys inside it are tracked, or it is recorded to be searchable. */
   | 'pass'
-  /** Goes away, key and all. */
+  /** Remove the key and its value. */
   | 'cut'
-  /** A Secret's `data`: goes away, and its keys are counted. */
+  /** Remove the `data` of a Secret, but count its keys. */
   | 'data'
-  /** A string whose place is remembered. */
+  /** Remember the position of the string. */
   | 'slot'
   | 'metadata'
   | 'labels'
   | 'owners'
   | 'annotations';
 
-/** Strings of the object that are read for the row. */
+/** The string fields that are copied into columns of the row. */
 export const slots = [
   'apiVersion',
   'kind',
@@ -30,26 +30,26 @@ export const slots = [
 ] as const;
 export type Slot = (typeof slots)[number];
 
-/** A key with what to do there. */
+/** A key that the pass notices, and what it does there. */
 export interface TrackedKey {
   readonly text: string;
   readonly bytes: Buffer;
   readonly role: Role;
-  /** Of role `slot`. */
+  /** For the role `slot`: the field of the row that the string is copied to. */
   readonly slot: Slot | undefined;
-  /** Place among the keys of its object. */
+  /** The key's number among the tracked keys of its object. */
   readonly index: number;
   readonly shape: Shape;
 }
 
-/** What is looked for in a value. */
+/** The tracked keys of an object, and of everything inside it. */
 export interface Shape {
-  /** By the length of the key in bytes. */
+  /** The tracked keys, grouped by their length in bytes. */
   readonly keys: readonly (readonly TrackedKey[] | undefined)[];
   readonly size: number;
-  /** What is looked for in the elements, where it is a list. */
+  /** What to track in the elements when the value is a list; undefined when nothing. */
   readonly each: Shape | undefined;
-  /** The path under which a scalar here is a term. */
+  /** When a scalar at this position must be searchable, the path under which it is recorded; otherwise undefined. */
   readonly term: string | undefined;
 }
 
@@ -59,7 +59,7 @@ interface Draft {
   term: string | undefined;
 }
 
-/** Annotations that are never kept as the member has them. */
+/** Annotations that the index itself sets on stored Secrets. A member's annotations with these names are removed. */
 export const ownAnnotations = {
   redacted: 'search.portcullis.io/redacted',
   dataCount: 'search.portcullis.io/data-count',
@@ -69,9 +69,10 @@ export const ownAnnotations = {
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * The shape of a type's objects.
- * @param paths terms: keys divided by dots, `[]` after a key for each element
- * @param replaced annotations that are written anew
+ * Prepares which keys of the objects of one type are tracked.
+ * @param paths the paths that can be searched: keys separated by dots, with `[]` after a key for each element of a list
+ * @param replaced annotations to remove, because the index writes its own values
+ * @param redacts whether `data` and `stringData` are removed, as for Secrets
  */
 export function makeShape(paths: readonly string[], replaced: readonly string[], redacts: boolean): Shape {
   const root = emptyDraft();
@@ -130,7 +131,7 @@ function compile(draft: Draft): Shape {
   };
 }
 
-/** The tracked key that a key token (quotes included) spells. */
+/** The tracked key at bytes `start` to `end`, quotes included; undefined when the key is not tracked. */
 export function trackedKey(shape: Shape, bytes: Buffer, start: number, end: number): TrackedKey | undefined {
   if (shape.size === 0) return undefined;
   for (let i = start + 1; i < end - 1; i += 1) {

@@ -1,4 +1,5 @@
-// From an object as a member sent it to a row. One pass over its tokens (document-pass.ts) cuts, adds and reads.
+// Turns an object as a member cluster sent it into a row of the index. document-pass.ts reads and changes its bytes in
+// one pass.
 import { isUtf8 } from 'node:buffer';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import type { RowWrite } from '../../stores/store.ts';
@@ -11,22 +12,30 @@ import { DocumentPass, Repeated } from './document-pass.ts';
 export interface DocumentOptions {
   readonly cluster: string;
   readonly type: Pick<TypeInfo, 'group' | 'version' | 'kind' | 'namespaced'>;
-  /** Paths of terms: keys divided by dots, `[]` after a key for each element of its list. */
+  /**
+   * The paths whose values can be searched: keys separated by dots, with `[]` after a key for each element of a list.
+   */
   readonly paths: readonly string[];
-  /** Leaves out `data` and `stringData` (Secrets), so that the copy gives nothing away and cannot be written back. */
+  /**
+   * Whether to remove `data` and `stringData`, as for Secrets. The stored copy then contains no secret, and its
+   * resourceVersion is replaced, so that it cannot be written back by mistake.
+   */
   readonly redacts: boolean;
 }
 
-/** Makes rows of one type. */
+/** Makes rows from the objects of one type. */
 export interface DocumentReader {
-  /** @throws MalformedAnswer for what is no object of Kubernetes; the message quotes nothing of it */
+  /**
+   * Makes a row from the JSON bytes of an object.
+   * @throws MalformedAnswer when they are not an object of Kubernetes; the message quotes nothing from them
+   */
   read(raw: Buffer): RowWrite;
 }
 
-/** So many repeats are cut out of an object; no API server sends even one. */
+/** How many repeated keys are removed from one object before it is refused. No API server sends even one. */
 const maxRepeats = 16;
 
-/** Makes the reader of one type in one cluster. */
+/** Makes the reader for the objects of one type in one cluster. */
 export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOptions): DocumentReader {
   const replaced = [clusterAnnotation, ...(redacts ? Object.values(ownAnnotations) : [])];
   const shape = makeShape(paths, replaced, redacts);
@@ -96,7 +105,7 @@ function labelsOf(text: string): RowWrite['labels'] {
   return Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 }
 
-/** UID of the controller among ownerReferences, '' for none. */
+/** The UID of the owner reference with `controller: true`; '' when there is none. */
 function ownerOf(text: string): string {
   if (text === '') return '';
   const owners = JSON.parse(text) as unknown;

@@ -1,30 +1,42 @@
-// Gathers changes of one type until they are many, large or old enough, and commits them with the position they lead
-// to. Easy to get wrong: a position must never be committed before a change that came before it. While the store is
-// slow, the reader of the member waits.
+// Collects the changes of one type, and commits them together with the resourceVersion (position) that they lead to. A
+// batch is committed when it has enough rows or bytes, or is old enough. Easy to get wrong: a position must never be
+// committed before a change that precedes it. While the index store is slow, reading from the member cluster waits.
 import type { Backoff } from '../../../lib/backoff.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';
 import type { ObjectKey } from '../../types.ts';
 import { pause, type ByteBudget } from './bounds.ts';
 
-/** Where changes of one type go. */
+/** Takes the changes of one type and commits them in batches. */
 export interface Batcher {
   /**
-   * A promise is to be awaited before anything else is read.
-   * @param position where this change leads to; committed with it
+   * Adds a row to the batch. When a promise is returned, the caller must await it before it reads on.
+   * @param position the resourceVersion that is reached with this change; committed together with it
    */
   put(row: RowWrite, position?: SyncPosition): Promise<void> | undefined;
   remove(key: ObjectKey, position?: SyncPosition): Promise<void> | undefined;
-  /** Everything given so far leads here. Written with the next changes, or alone, at once only when `soon`. */
+  /**
+   * Says that all changes so far lead to this position (a resourceVersion and a time). It is committed with the next
+   * changes, or alone after a longer time. With `soon` it is committed shortly even without changes.
+   */
   reach(position: SyncPosition, soon: boolean): void;
-  /** Everything given so far is committed. */
+  /** Resolves when everything that was added is committed. Rejects when the index store is full. */
   flush(): Promise<void>;
-  /** While held nothing is committed but by `flush` or past `heldBytes`: a relist of rights is seen whole. */
+  /**
+   * While held, batches are committed only by `flush`, or when `heldBytes` are exceeded. Used for lists of RBAC
+   * objects, so that access is never decided with half of a new list.
+   */
   hold(isHeld: boolean): void;
-  /** The store is full: nothing is taken until `retry`, and what was given since the last commit is lost. */
+  /**
+   * The store's error when it is full, otherwise undefined. While it is set, `put` and `remove` throw, until `retry` is
+   * called. Changes since the last commit are lost.
+   */
   readonly failure: Error | undefined;
   retry(): void;
-  /** When the oldest change was given that is not committed, by `performance.now`; undefined for none. */
+  /**
+   * When the oldest uncommitted change was added, in milliseconds of `performance.now()`; undefined when all is
+   * committed.
+   */
   readonly oldestMs: number | undefined;
 }
 
@@ -34,15 +46,20 @@ export interface BatcherOptions {
   readonly waitMs: number;
   readonly positionEveryMs: number;
   readonly waits: Backoff;
-  /** Aborted when reading has ended: waits for room end. */
+  /** Aborted when reading from the member cluster has ended; then waits for room end. */
   readonly reading: AbortSignal;
-  /** Aborted when a store that refuses is not to be asked again. */
+  /** Aborted when a failed commit shall not be tried again. */
   readonly signal: AbortSignal;
-  /** After each commit. */
+  /** Called after each commit. */
   readonly onCommit: (commit: Commit, position: SyncPosition | undefined) => void;
-  /** The store refused and will be asked again. Undefined: it took what it had refused. */
+  /**
+   * Called with the error when a commit failed and will be tried again, and with undefined when it has then succeeded.
+   */
   readonly onFault: (error: unknown) => void;
-  /** Deletions were made, rows and position were not: what was lost must be read again. */
+  /**
+   * Called when the index store is full: the deletions of the batch were committed, but its rows and its
+   * resourceVersion were not. The type must be listed again.
+   */
   readonly onFull: () => void;
   readonly limits?: BatchLimits;
 }
@@ -55,14 +72,14 @@ export interface BatchLimits {
 
 const defaultLimits: BatchLimits = { objects: 500, bytes: 2 * 1024 * 1024, heldBytes: 64 * 1024 * 1024 };
 
-/** Beside the bytes of an object: its terms and labels. */
+/** Estimated size of a row's labels and searchable values, in bytes, which is added to the size of its object. */
 const rowOverheadBytes = 512;
 
 interface Gathered {
   readonly upserts: Map<string, RowWrite>;
   readonly deletes: Map<string, ObjectKey>;
   bytes: number;
-  /** Of `bytes`, what was taken from the budget. */
+  /** How many of `bytes` were taken from the budget, and must be returned to it. */
   taken: number;
   sinceMs: number | undefined;
   position: SyncPosition | undefined;
@@ -136,7 +153,7 @@ class RowBatcher implements Batcher {
     if (!isHeld && this.#gathered.sinceMs !== undefined) this.#arm(this.#options.waitMs);
   }
 
-  /** Counts the bytes of a change. @returns a promise where its room must be waited for */
+  /** Counts the bytes of a change. @returns a promise to wait for when the budget has no room; undefined otherwise */
   #weigh(bytes: number): Promise<void> | undefined {
     if (this.#isHeld) {
       this.#gathered.bytes += bytes;
@@ -170,7 +187,7 @@ class RowBatcher implements Batcher {
     gathered.position = position ?? gathered.position;
     if (!this.#isFull()) this.#arm(this.#options.waitMs);
     else if (this.#underWay === undefined) void this.#start();
-    // One batch is written while the next is gathered, no more.
+    // At most one full batch is collected while another is committed. Then the reader must wait.
     else return this.#underWay.done.then(() => void this.#start());
     return undefined;
   }
@@ -181,7 +198,7 @@ class RowBatcher implements Batcher {
     return upserts.size + deletes.size >= this.#limits.objects || bytes >= this.#limits.bytes;
   }
 
-  /** Commits in so many milliseconds, or when it is due before that. */
+  /** Schedules a commit in `ms` milliseconds, unless one is scheduled sooner. */
   #arm(ms: number): void {
     const atMs = performance.now() + ms;
     if (this.#isHeld || this.#options.signal.aborted || atMs >= this.#dueAtMs) return;
@@ -198,7 +215,7 @@ class RowBatcher implements Batcher {
     this.#dueAtMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Begins a commit of what is there, after the one under way. */
+  /** Commits the present batch, after a commit that is under way. */
   async #start(): Promise<void> {
     if (this.#underWay !== undefined) {
       await this.#underWay.done;
@@ -217,7 +234,7 @@ class RowBatcher implements Batcher {
     await done;
   }
 
-  /** Asks the store until it takes the batch, is full, or is not to be asked again. */
+  /** Tries to commit until it succeeds, the index store is full, or `signal` is aborted. */
   async #commit(batch: Gathered): Promise<void> {
     const { apply, signal, waits, onCommit, onFault } = this.#options;
     let isFailing = false;
@@ -248,20 +265,23 @@ class RowBatcher implements Batcher {
     }
   }
 
-  /** Deletions make room; a position would claim rows that were not taken. */
+  /**
+   * Commits only the deletions of the batch, which free space. Its resourceVersion is not committed, because its rows
+   * are not in the index store.
+   */
   async #giveUp(batch: Gathered, error: Error): Promise<void> {
     const { apply, onFull } = this.#options;
     this.#failure = error;
     try {
       if (batch.deletes.size > 0) await apply({ upserts: [], deletes: [...batch.deletes.values()] });
     } catch {
-      // They are found again by the list that follows.
+      // The type is listed again anyway, and that list finds the same deletions.
     }
     onFull();
   }
 }
 
-/** One text for an object's key. */
+/** The key of an object in a map: `namespace/name`. */
 export function keyText({ namespace, name }: ObjectKey): string {
   return `${namespace}/${name}`;
 }

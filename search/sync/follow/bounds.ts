@@ -1,9 +1,12 @@
-// What one cluster may take at once: lists under way, and bytes that wait for the store. A reader that waits for room
-// must not hold what others wait for: a batch is committed by its own clock, whatever its reader does.
+// Limits for one cluster: how many lists run at once, and how many bytes wait for the index store. Batches are
+// committed by their own timers. So a reader that waits for room does not prevent the commits that make room.
 
-/** Lets a bounded number in. */
+/** Lets only a limited number of tasks run at the same time. */
 export interface Gate {
-  /** Runs `work` when there is a place. Rejects with the signal's reason when that comes first. */
+  /**
+   * Runs `work` as soon as fewer tasks than the limit are running. Rejects with the signal's reason when it is aborted
+   * before.
+   */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -26,9 +29,12 @@ export function makeGate(places: number): Gate {
   };
 }
 
-/** Bytes that may be held. */
+/** A limited number of bytes that several readers share. */
 export interface ByteBudget {
-  /** Waits until there is room. One that is larger than all the room gets it when no other has any. */
+  /**
+   * Takes bytes from the budget. Returns undefined when there is room, or a promise that resolves when there is. A
+   * request larger than the whole budget succeeds once nothing else is taken.
+   */
   take(bytes: number, signal: AbortSignal): Promise<void> | undefined;
   give(bytes: number): void;
   readonly held: number;
@@ -75,7 +81,7 @@ function turn(signal: AbortSignal, waiting: (() => void)[]): Promise<void> {
   });
 }
 
-/** Resolves after that time, or when the signal is aborted; never rejects. */
+/** Resolves after `ms` milliseconds, or when the signal is aborted. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

@@ -1,5 +1,5 @@
-// Notices that a member's APIs may have changed: a watch of its APIServices, of which nothing is kept. It may be
-// forbidden or missing; then changes are noticed later, since discovery is repeated anyway.
+// Notices quickly that a member cluster may serve other APIs: it watches the member's APIServices and stores nothing of
+// them. When RBAC forbids that watch, changes are noticed by the regular discovery instead.
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import { pause } from './bounds.ts';
@@ -22,7 +22,7 @@ const type = {
   convertible: false,
 } as const;
 
-/** Calls `onChange` after each change, until the signal. Never rejects. */
+/** Calls `onChange` after each change of an APIService, until the signal is aborted. Never rejects. */
 export async function watchApiServices(options: {
   readonly ask: AskMember;
   readonly cluster: string;

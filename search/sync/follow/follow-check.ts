@@ -1,10 +1,14 @@
-// Asks a member how far it is. Easy to get wrong: an API server does not refuse a watch from its future, so before any
-// resume the member must show that it is the same one and has got at least that far.
+// Checks before a watch is resumed that the member cluster has not been set back. Easy to get wrong: an API server
+// accepts a watch from a resourceVersion that it has not reached. So the member must first prove that it is the same
+// incarnation, and that its version is at least the one to resume from.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { Following, Step } from './following.ts';
 import { currentVersion, hadThen } from './relist.ts';
 
-/** Whether a watch can go on where events ended. @throws as `verify` and {@link currentVersion} */
+/**
+ * Decides whether the watch can be resumed ('watch') or a new list is needed ('list').
+ * @throws whatever `verify` and {@link currentVersion} throw
+ */
 export async function check(following: Following): Promise<Step> {
   const { options, signal, batcher } = following;
   await options.verify();
@@ -18,10 +22,10 @@ export async function check(following: Following): Promise<Step> {
 }
 
 /**
- * Asks for the version of now. An API server sends no bookmark to a watch of a type whose cache has not moved since
- * the watch began (apiserver's cacheWatcher drops those that are not newer), and etcd moves the cache of a type
- * without changes only every ten minutes; a list that must be consistent moves it at once (KEP-2340), so the next
- * bookmark comes. Where the version is where we are, nothing has changed until now.
+ * Reads the member cluster's present resourceVersion. When it equals the last version seen, nothing has changed, and
+ * the rows are confirmed as up to date. Bookmarks alone do not suffice: an API server only sends one when its cache has
+ * moved since the watch began (cacheWatcher), and the cache of a type without changes may move only every ten minutes.
+ * A consistent list moves the cache at once (KEP-2340), so the next bookmark comes.
  */
 async function confirm(following: Following): Promise<string> {
   const { options, signal } = following;
@@ -31,14 +35,17 @@ async function confirm(following: Following): Promise<string> {
   return current;
 }
 
-/** Confirms again and again while a watch is open and quiet. @returns the way to end it */
+/**
+ * While a watch is open and brings nothing, asks the cluster regularly whether the rows are still up to date.
+ * @returns a function that ends this
+ */
 export function confirmWhileQuiet(following: Following, hasNews: () => boolean): () => void {
   const { timing, now } = following.options;
   let isAsking = false;
   const ask = async (): Promise<void> => {
     if (isAsking) return;
     isAsking = true;
-    // Whether the member can be asked shows in the watch, and in the age of what is confirmed.
+    // A failure is ignored here: the watch reports it, too, and `confirmedAtMs` stays old.
     await confirm(following).catch(() => undefined);
     isAsking = false;
   };

@@ -1,8 +1,8 @@
-// Lists a type whole into the store.
+// Reads the complete list of a type into the index store.
 import type { Following, Step } from './following.ts';
 import { relist, type Relisted } from './relist.ts';
 
-/** Waits for its turn, lists, and commits. @throws as {@link relist} */
+/** Waits until a list may run, reads it, and commits it. @throws whatever {@link relist} throws */
 export async function list(following: Following): Promise<Step> {
   const { fault, options, signal } = following;
   following.enter(fault === undefined ? 'waiting' : 'failing', fault);
@@ -23,7 +23,10 @@ export async function list(following: Following): Promise<Step> {
   return following.resourceVersion === '' ? 'list' : 'watch';
 }
 
-/** From here on rows are of several moments: a process that starts now must list again. */
+/**
+ * Clears the stored resourceVersion. During a list, rows are of different moments, so a process that starts then must
+ * list again.
+ */
 async function forgetPosition({ committed, batcher }: Following): Promise<void> {
   if (committed === undefined || committed.resourceVersion === '') return;
   batcher.reach({ resourceVersion: '', confirmedAtMs: committed.confirmedAtMs }, true);

@@ -1,4 +1,4 @@
-// Watches a type into the store, event by event, until the watch ends.
+// Watches a type and writes each event into the index store, until the watch ends.
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { ObjectKey } from '../../types.ts';
@@ -9,10 +9,15 @@ import type { Following, Step } from './following.ts';
 import { seenOf } from './relist.ts';
 import { readMemberEvent } from './watch-event.ts';
 
-/** A watch that ends sooner and brings nothing was refused, whatever its status says. */
+/**
+ * A watch that ends sooner than this, without an event, counts as refused although its status was 200. In milliseconds.
+ */
 const shortestWatchMs = 1000;
 
-/** @throws SyncSetback, GatewayError, MalformedAnswer, Expired (rejects) */
+/**
+ * Watches the type until the watch ends, and returns the next step.
+ * @throws SyncSetback, GatewayError, MalformedAnswer, Expired (rejects)
+ */
 export async function watch(following: Following): Promise<Step> {
   const { options, what, signal } = following;
   const { watchSecondsMin, watchSecondsMax, headTimeoutMs } = options.timing;
@@ -30,7 +35,8 @@ export async function watch(following: Following): Promise<Step> {
   });
   if (answer.status !== 200) {
     const refusal = await refusalOf(answer, options.incarnation.cluster, `watch of ${what}`);
-    // A version it does not accept is not mended by asking with it again.
+    // The member cluster does not accept this resourceVersion, so repeating the watch would fail again. A list is
+    // needed.
     if (answer.status === 400 || answer.status === 422 || answer.status === 504) following.resourceVersion = '';
     throw refusal;
   }
@@ -40,7 +46,10 @@ export async function watch(following: Following): Promise<Step> {
   return 'check';
 }
 
-/** @param lastsMs how long the member was asked to keep the watch open */
+/**
+ * Applies the events of an open watch until it ends.
+ * @param lastsMs the `timeoutSeconds` of the watch, in milliseconds
+ */
 async function readEvents(following: Following, answer: MemberAnswer, lastsMs: number): Promise<void> {
   const { options, what, waits } = following;
   const { cluster } = options.incarnation;
@@ -82,7 +91,7 @@ async function take(following: Following, line: Buffer): Promise<void> {
   if (event.type === 'ERROR') {
     const { code, reason } = event.status;
     if (code === 410 || reason === 'Expired' || reason === 'Gone') throw new Expired();
-    // What it means is not known, so nothing is taken for granted.
+    // The error is of an unknown kind, so a list is needed.
     following.resourceVersion = '';
     const { cluster } = options.incarnation;
     throw new SyncSetback('Refused', `cluster "${cluster}" ended the watch of ${what} with an error (${code})`);

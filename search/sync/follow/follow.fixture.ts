@@ -1,5 +1,5 @@
-// A follower beside a member and a store in memory, for the tests of following. Waits here are short, so a test must
-// not count questions.
+// For tests: copies one type from a fake cluster into a fake store, by list and watch. Waits are short, so the number
+// of requests varies, and tests must not count them.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../types.ts';
@@ -40,7 +40,7 @@ interface Site {
   readonly member: FakeMember;
   readonly store: FakeStore;
   start(more?: Partial<FollowOptions>): Promise<Follower>;
-  /** Resolves once the rows are those of the member. */
+  /** Resolves when the rows in the index store equal the objects of the member cluster. */
   agree(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function site(t: TestContext, limits?: BatchLimits): Site {
   };
 }
 
-/** Repeats until it does not throw; the test's own time limit is the last word. */
+/** Repeats `check` until it does not throw. After five seconds it rejects with the last error. */
 export async function until(check: () => void): Promise<void> {
   const endMs = performance.now() + 5_000;
   for (;;) {

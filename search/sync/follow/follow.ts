@@ -1,4 +1,5 @@
-// Follows one type of one incarnation into the store: resumes where it stopped, else lists; then watches, until closed.
+// Copies the objects of one type of one cluster into the index: resumes the watch from the stored resourceVersion, or
+// lists, and then watches until it is closed.
 import type { TypeInfo } from '../../types.ts';
 import { OtherIncarnation } from '../discover/incarnation.ts';
 import { Expired, setbackOf } from '../member-faults.ts';
@@ -9,15 +10,15 @@ import { list } from './follow-list.ts';
 import { watch } from './follow-watch.ts';
 import { Following, type FollowOptions, type Step } from './following.ts';
 
-/** Starts at once; ends only by `close`. */
+/** Copies one type of one cluster into the index, by list and watch, until `close` is called. */
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** That of the state. */
+  /** The same as `state().confirmedAtMs`. */
   confirmedAtMs(): number | undefined;
-  /** Its rows are whole, and nothing is in the way of the next change. */
+  /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
-  /** Stops reading and commits what was read, waiting at most `graceMs` for the store. */
+  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -49,7 +50,7 @@ async function run(following: Following): Promise<void> {
   }
 }
 
-/** Waits as long as the error asks for. @returns what to do next */
+/** Waits as long as the error demands. @returns the next step */
 async function recover(following: Following, error: unknown, doing: Step): Promise<Step> {
   const { options, batcher, signal, what, waits, busy } = following;
   const { cluster } = options.incarnation;
@@ -62,7 +63,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     return 'list';
   }
   if (error instanceof OtherIncarnation) {
-    // This follower is about to be closed.
+    // The cluster was set up anew, so this follower is about to be closed.
     await pause(longestPauseMs, signal);
     return 'list';
   }
@@ -79,7 +80,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
   const momentMs = setback.retryAfterMs === undefined ? undefined : busy.next(setback.retryAfterMs);
   if (momentMs === undefined) following.enter('failing', setback.fault);
   await pause(momentMs ?? waits.next(), signal);
-  // After an event that cannot be read everything after it is unknown, too.
+  // The changes after an unreadable event are unknown as well, so a list is needed.
   if (setback.fault.reason === 'Malformed' && doing === 'watch') following.resourceVersion = '';
   return following.resourceVersion === '' || doing === 'list' ? 'list' : 'check';
 }

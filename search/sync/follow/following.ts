@@ -1,4 +1,5 @@
-// One type of one incarnation while it is followed: what listing, checking, watching and recovering share.
+// The state of copying one type of one cluster into the index. The functions that list, check, watch and recover all
+// use it.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
 import type { IndexStore, StoredType, SyncPosition } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
@@ -10,20 +11,22 @@ import { pause, type ByteBudget, type Gate } from './bounds.ts';
 import { makeRate } from './rate.ts';
 import type { SeenObject } from './relist.ts';
 
-/** What is followed, and with what. */
+/** What to copy into the index, and everything that is needed for it. */
 export interface FollowOptions {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
   readonly isChosen: boolean;
   readonly filter: TypeFilter;
   /**
-   * What the store has of it; undefined for nothing. Its position counts only when `keptAs` of its type is that of
-   * `type`.
+   * What the index store has of this type; undefined when it has nothing. Its resourceVersion is used only when the
+   * rows were stored in the present form (`keptAs`).
    */
   readonly stored: StoredType | undefined;
-  /** Begins with a list, whatever the store has. */
+  /** True: start with a list, even when the index store has a resourceVersion from which a watch could be resumed. */
   readonly listsAnew?: boolean;
-  /** A relist is committed whole, so that rights are never decided by half of it. */
+  /**
+   * True for types that decide access: a list is committed as a whole, so that access is never decided with half of it.
+   */
   readonly isAtomic: boolean;
   readonly reader: DocumentReader;
   readonly ask: AskMember;
@@ -31,62 +34,68 @@ export interface FollowOptions {
   readonly lists: Gate;
   readonly budget: ByteBudget;
   /**
-   * Resolves when the member is still this incarnation. Rejects with OtherIncarnation otherwise; then the follower
-   * waits until it is closed.
+   * Resolves when the cluster is still the same. Rejects with OtherIncarnation when it was wiped and set up anew; the
+   * follower then waits until it is closed.
    */
   readonly verify: () => Promise<void>;
-  /** Each object of a list and each change, as the member sent it. */
+  /** Called with each object of a list and each change, in the bytes that the member cluster sent. */
   readonly onObject?: ((type: 'there' | 'gone', object: Buffer) => void) | undefined;
-  /** Phase or fault changed. */
+  /** Called when phase or fault changed. */
   readonly onState: () => void;
   readonly timing: SyncTiming;
   readonly limits?: BatchLimits | undefined;
   readonly random: () => number;
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Starts at once; ends only by `close`. */
+/** Copies one type of one cluster into the index, by list and watch, until `close` is called. */
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** That of the state. */
+  /** When the rows were last known to be up to date, in Unix milliseconds; undefined when they never were. */
   confirmedAtMs(): number | undefined;
-  /** Its rows are whole, and nothing is in the way of the next change. */
+  /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;
-  /** Stops reading and commits what was read, waiting at most `graceMs` for the store. */
+  /** Stops reading and commits what was read. Waits at most `graceMs` milliseconds for the index store. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** What the loop does next. `check`: resume, if the member is the same and has not gone back. */
+/**
+ * The next step of the loop. `check` resumes the watch if the cluster was neither set up anew nor restored from a
+ * backup.
+ */
 export type Step = 'list' | 'check' | 'watch';
 
-/** See the file comment. */
+/** The state of copying one type into the index. `close` ends it. */
 export class Following {
   readonly options: FollowOptions;
-  /** The type, for messages. */
+  /** The name of the type for messages, such as `deployments.apps`. */
   readonly what: string;
   readonly batcher: Batcher;
   readonly waits: ReturnType<typeof makeBackoff>;
   readonly busy: ReturnType<typeof makeBusyWaits>;
-  /** Up to where events were seen; '' when a list is needed. */
+  /** The resourceVersion of the last event that was read; '' when a list is needed. */
   resourceVersion: string;
-  /** The object that changed last of those that are there, to be asked for by its version. */
+  /**
+   * The existing object that changed last, with its resourceVersion. Used to check whether the member cluster was set
+   * back.
+   */
   seen: SeenObject | undefined;
-  /** There are rows of it in the store, in whatever form. */
+  /** True when the index store has rows of this type, in whatever form. */
   hasRows: boolean;
-  /** Rows are kept in another form: a list writes them again. */
+  /** True when the rows are stored in another form than the present one. The next list writes them all again. */
   rewrites: boolean;
-  /** Names, versions or columns of the type are others than those that are kept with its rows. */
+  /** True when the description of the type (names, versions, columns) differs from the stored one. */
   isOtherInfo: boolean;
   objects: number;
   committed: SyncPosition | undefined;
   listed: TypeState['listed'];
-  /** The answer of an open watch. */
+  /** The answer of the open watch; undefined when none is open. */
   watching: { cancel(): void } | undefined;
-  /** An event is read and not yet given to the batcher: its version is known, its row not. */
+  /** True while an event was read but is not in the batch yet: `resourceVersion` may be ahead of the batch. */
   isTaking = false;
-  /** The store was full; the next list only looks for what can be deleted. */
+  /** True after the index store was full. The next list then only deletes rows and writes none. */
   isFull = false;
   readonly #rate = makeRate();
   readonly #reading = new AbortController();
@@ -145,7 +154,7 @@ export class Following {
     });
   }
 
-  /** Aborted when nothing is to be read any more. */
+  /** Aborted when reading from the member cluster shall end. */
   get signal(): AbortSignal {
     return this.#reading.signal;
   }
@@ -158,7 +167,7 @@ export class Following {
     return this.#confirmedAtMs;
   }
 
-  /** Its rows are whole, and nothing is in the way of the next change. */
+  /** True when the rows are complete, the watch is open, and there is no fault. */
   get isCurrent(): boolean {
     return this.#isWhole && this.#phase === 'watching' && this.#fault === undefined && this.#storeFault === undefined;
   }
@@ -170,7 +179,7 @@ export class Following {
     if (isOther) this.options.onState();
   }
 
-  /** The member has confirmed everything up to here. @param atMs Unix milliseconds */
+  /** Records that the rows were up to date at this time. @param atMs Unix milliseconds */
   confirmed(atMs: number): void {
     this.batcher.reach({ resourceVersion: this.resourceVersion, confirmedAtMs: atMs }, false);
     if (this.batcher.oldestMs === undefined) this.#confirmedAtMs = atMs;
@@ -192,10 +201,13 @@ export class Following {
     });
   }
 
-  /** Stops reading; commits what was read once `ended` resolves, waiting at most `graceMs` for the store. */
+  /**
+   * Stops reading from the member cluster. When `ended` has resolved, commits what was read; waits at most `graceMs`
+   * for the index store.
+   */
   async close(ended: Promise<void>, graceMs: number): Promise<void> {
     this.#reading.abort();
-    // A store that does not answer must not keep the process.
+    // The limit exists because a store that does not answer must not keep the process from ending.
     await Promise.race([ended.then(() => this.batcher.flush()), pause(graceMs, this.#writing.signal)]);
     this.#writing.abort();
     this.#phase = 'stopped';

@@ -1,33 +1,34 @@
-// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Lists of custom
-// resources have their metadata after the items, so resourceVersion and continue token are known only at the end.
+// Splits the bytes of a list into its items while they arrive, so that a page is never held in memory as parsed
+// objects. In lists of custom resources the metadata follows the items, so resourceVersion and continue token are known
+// only at the end.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 
-/** What a list says beside its items. */
+/** The fields of a list answer except its items. */
 export interface ListHead {
   readonly kind: string;
   readonly apiVersion: string;
   readonly resourceVersion: string;
-  /** '' on the last page. */
+  /** The `continue` token for the next page; '' on the last page. */
   readonly continueToken: string;
-  /** Items after this page, as far as the API server says; 0 when it does not. */
+  /** `remainingItemCount`: how many items follow after this page; 0 when the API server does not say. */
   readonly remaining: number;
 }
 
 export interface ListLimits {
   readonly maxItemBytes: number;
-  /** Everything but the items; a continue token is a few hundred bytes. */
+  /** Limit for everything except the items. A continue token is only a few hundred bytes long. */
   readonly maxHeadBytes: number;
 }
 
 const defaultLimits: ListLimits = { maxItemBytes: maxWatchLineBytes, maxHeadBytes: 1024 * 1024 };
 
-/** Where the scan is: outside of the items, between them, or inside one. */
+/** Where the scan is: outside the list of items, between two items, or inside one. */
 type Place = 'head' | 'between' | 'item';
 
-/** What is open in the head, over the borders of chunks. */
+/** How deeply the scan is nested, kept from one chunk to the next. */
 interface Nesting {
   depth: number;
   inString: boolean;
@@ -35,9 +36,9 @@ interface Nesting {
 }
 
 /**
- * Yields each item's bytes and returns the head. What an item holds is not checked here beyond its brackets; its reader
- * does that.
- * @throws MalformedAnswer when the bytes are no list, end early, or pass a limit
+ * Yields the bytes of each item and returns the other fields of the list. Of an item only the brackets are checked
+ * here.
+ * @throws MalformedAnswer when the bytes are not a list, end too early, or exceed a limit
  */
 export async function* readListItems(
   chunks: AsyncIterable<Buffer>,
@@ -89,17 +90,20 @@ export async function* readListItems(
   return readHead(head.bytes());
 }
 
-/** Inside the list of items of the outermost object. */
+/** The depth of `items`: inside the array of the outermost object. */
 const depthOfItems = 2;
 
-/** The bytes outside of items with `0` for each item: what is left is a small document that is parsed whole. */
+/**
+ * Collects the bytes outside the items, with `0` in place of each item. The result is a small JSON document that can be
+ * parsed as a whole.
+ */
 interface Head {
   take(bytes: Buffer): void;
-  /** A string of the outermost object begins at `start` of what is taken next. */
+  /** Marks that the next bytes start with a string of the outermost object. */
   beginString(): void;
-  /** It has ended with what was taken last. */
+  /** Marks that the string has ended with the last bytes. */
   endString(): void;
-  /** The last string of the outermost object: a key, where a list follows. */
+  /** The last string of the outermost object. When an array follows, it is the key of that array. */
   lastString(): string;
   bytes(): Buffer;
 }
@@ -131,7 +135,7 @@ function makeHead(maxBytes: number): Head {
   };
 }
 
-/** Steps on until the list of items is open: the position after its bracket, or -1 at the chunk's end. */
+/** Scans until the array `items` opens. Returns the position after its bracket; -1 when the chunk ends before. */
 function scanHead(chunk: Buffer, at: number, nesting: Nesting, head: Head): number {
   let from = at;
   for (let i = at; i < chunk.length; i += 1) {
@@ -183,7 +187,7 @@ function readHead(bytes: Buffer): ListHead {
     continue: token,
     remainingItemCount,
   } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
-  // Go writes an empty slice as null.
+  // An API server encodes an empty list as null, since Go does so with an empty slice.
   if (typeof resourceVersion !== 'string' || resourceVersion === '' || (items !== null && !Array.isArray(items))) {
     throw new MalformedAnswer('a list without resourceVersion or items');
   }

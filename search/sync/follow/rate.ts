@@ -1,15 +1,18 @@
-// How many things a second, over the last ten seconds. It is computed when it is asked for, so it falls to zero when
-// nothing happens.
+// Measures how often something happens per second, as an average over the last ten seconds. The rate is computed when
+// it is read, so it falls to zero when nothing happens.
 
 export interface Rate {
   add(count: number): void;
-  /** A second, one decimal. */
+  /** The average number of events per second, with one decimal. */
   perSecond(): number;
 }
 
 const buckets = 10;
 
-/** @param nowMs a clock that does not jump */
+/**
+ * Makes a rate that is zero at first.
+ * @param nowMs a clock in milliseconds that never jumps, such as `performance.now`
+ */
 export function makeRate(nowMs: () => number = () => performance.now()): Rate {
   const counts = Array.from({ length: buckets }, () => 0);
   let second = Math.floor(nowMs() / 1000);

@@ -1,6 +1,6 @@
-// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Pages
-// of one list show one moment. When the member forgets it in the middle, the whole list starts over: nothing may be
-// deleted by half a list.
+// Compares a complete list of a type with the stored rows: writes rows that differ, and deletes rows that are not in
+// the list. All pages show the same resourceVersion. When the member cluster answers 410 to a later page, the whole
+// list is repeated, because half a list must not delete anything.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
@@ -11,7 +11,7 @@ import { Expired, refusalOf } from '../member-faults.ts';
 import { passes, typeName, typePath } from '../member-paths.ts';
 import type { AskMember, SyncTiming, TypeFilter } from '../sync-types.ts';
 
-/** As client-go's pager. */
+/** Items in one page of a list, as in client-go's pager. */
 const pageSize = '500';
 
 export interface RelistOptions {
@@ -24,25 +24,27 @@ export interface RelistOptions {
   readonly batcher: Batcher;
   readonly timing: Pick<SyncTiming, 'headTimeoutMs' | 'listTimeoutMs'>;
   readonly signal: AbortSignal;
-  /** Rows there may be; without any the store is not asked. */
+  /** False when the index store certainly has no rows of this type, so that they need not be read. */
   readonly hasRows: boolean;
-  /** Rows of these versions are written again, too: they are kept in another form than is wanted now. */
+  /**
+   * True when rows must be written even if their resourceVersion is unchanged, because they are stored in an old form.
+   */
   readonly rewrites: boolean;
-  /** Rows are not written; what is gone is deleted all the same. For a store that is full. */
+  /** True when the index store is full: rows are not written, but rows that are not in the list are deleted. */
   readonly onlyDeletes: boolean;
   readonly onProgress: (done: number, of: number) => void;
-  /** Each object that is there, changed or not. */
+  /** Called with each object of the list, changed or not. */
   readonly onObject?: ((object: Buffer) => void) | undefined;
   readonly now: () => number;
 }
 
-/** What a whole list has shown. Its rows are given to the batcher, not yet committed. */
+/** The result of a complete list. Its rows were added to a batch, and may not be committed yet. */
 export interface Relisted {
   readonly resourceVersion: string;
   readonly objects: number;
-  /** Unix milliseconds; the list shows the member as it was then, or later. */
+  /** When the list was requested, in Unix milliseconds. The list shows the member cluster at that time or later. */
   readonly askedAtMs: number;
-  /** The object that changed last. */
+  /** The object of the list with the highest resourceVersion; undefined when the list is empty. */
   readonly newest: SeenObject | undefined;
 }
 
@@ -51,12 +53,13 @@ interface Known {
   readonly name: string;
   uid: string;
   resourceVersion: string;
-  /** Which try has seen it last. */
+  /** The number of the attempt in which this row was last in the list. */
   seen: number;
 }
 
 /**
- * @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when a list without pages is too old at once
+ * Reads a complete list of the type from the cluster, and makes the stored rows equal to it.
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when even a list without pages gets 410
  */
 export async function relist(options: RelistOptions): Promise<Relisted> {
   const comparison = new Comparison(options);
@@ -65,7 +68,7 @@ export async function relist(options: RelistOptions): Promise<Relisted> {
     try {
       return await wholeList(options, comparison, attempt);
     } catch (error) {
-      // Second time in one piece, as client-go's pager: pages would be forgotten again.
+      // The second attempt lists without pages, as client-go's pager does, because pages could get 410 again.
       if (!(error instanceof Expired) || attempt > 1) throw error;
     }
   }
@@ -105,7 +108,7 @@ async function listPage(
   const answer = await ask({
     path: typePath(type, filter, query),
     headTimeoutMs: timing.headTimeoutMs,
-    // A list in one piece may be a hundred pages long, and is read no faster than the store takes it.
+    // A list without pages may be a hundred times as long, and is read only as fast as the index store writes it.
     wholeTimeoutMs: timing.listTimeoutMs * (query['limit'] === undefined ? 10 : 1),
     signal,
   });
@@ -122,7 +125,7 @@ async function listPage(
   }
 }
 
-/** The rows that are kept beside those of a list. */
+/** Compares the stored rows of a type with the items of a list, and writes the differences. */
 class Comparison {
   readonly #options: RelistOptions;
   readonly #known = new Map<string, Known>();
@@ -140,7 +143,7 @@ class Comparison {
     }
   }
 
-  /** Writes a row unless the same is kept. */
+  /** Writes the row unless the index store already has it in the same version. */
   async write(row: RowWrite, attempt: number): Promise<void> {
     const { batcher, rewrites, onlyDeletes } = this.#options;
     const { namespace, name, uid, resourceVersion } = row;
@@ -165,7 +168,7 @@ class Comparison {
 }
 
 /**
- * The member's resourceVersion of now, by a list of one object.
+ * Reads the member cluster's present resourceVersion with a list of one object.
  * @throws SyncSetback, GatewayError, MalformedAnswer (rejects)
  */
 export async function currentVersion(
@@ -186,22 +189,22 @@ export async function currentVersion(
   }
 }
 
-/** An object as the member had it at that version. */
+/** An object with the resourceVersion in which the member cluster showed it. */
 export interface SeenObject extends ObjectKey {
   readonly resourceVersion: string;
 }
 
-/** Of a row; undefined when it has no version. */
+/** The key and version of a row; undefined when the row has no version. */
 export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenObject | undefined {
   return resourceVersion === '' ? undefined : { namespace, name, resourceVersion };
 }
 
 /**
- * Whether the member's past is the one that was followed: an object that was seen with some version must have it in a
- * list of that very version (resourceVersionMatch Exact, KEP-2523). A member that was set back, and has got further
- * than where it was followed to before it is asked, shows other objects there; by its version of now it could not be
- * told.
- * @returns undefined when it cannot be said: API servers forget versions after five minutes or so
+ * Checks whether the member cluster still has the history that was followed: a list at exactly the version of a seen
+ * object (resourceVersionMatch Exact, KEP-2523) must contain that object in that version. This detects a member that
+ * was restored from a backup and has since passed the version that was seen here; its present version alone would not
+ * show it.
+ * @returns undefined when it cannot be told, since API servers drop old versions after about five minutes
  */
 export async function hadThen(
   options: Pick<RelistOptions, 'ask' | 'type' | 'filter' | 'timing' | 'signal'>,
@@ -224,7 +227,7 @@ export async function hadThen(
   for (;;) {
     const next = await items.next();
     if (next.done === true) {
-      // A server that does not know Exact answers with what it has now.
+      // An API server that does not know `Exact` answers with the present version, which says nothing.
       return next.value.resourceVersion === resourceVersion ? found.includes(resourceVersion) : undefined;
     }
     const { metadata } = JSON.parse(next.value.toString('utf8')) as { readonly metadata?: Partial<SeenObject> };

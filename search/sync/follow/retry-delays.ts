@@ -1,20 +1,24 @@
-// How long to wait before a cluster that could not be followed is tried again: soon a few times, then seldom. The first
-// tries are exact, as Clusterpedia's are. Clusters are spread by where each of them begins, and by the slow tries.
+// How long to wait before a failed cluster is tried again: a few times soon, then rarely. The first waits have no
+// random part, as in Clusterpedia. Clusters do not all retry together, because they start at different moments and the
+// later waits are random.
 import type { Backoff } from '../../../lib/backoff.ts';
 
-/** Clusterpedia's item exponential failure and jitter slow rate limiter, for one key. Milliseconds. */
+/**
+ * The settings of Clusterpedia's item exponential failure and jitter slow rate limiter, for one cluster. In
+ * milliseconds.
+ */
 export interface RetryDelays {
-  /** The first wait; each next one is twice as long. */
+  /** The first wait. Each further wait is twice as long, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** How many tries wait so; all after them wait `slowMs` and up to as long again. */
+  /** How many waits grow that way. All later waits are a random time from `slowMs` to twice `slowMs`. */
   readonly fastTries: number;
   readonly slowMs: number;
 }
 
 /**
- * 1, 2, 4, 5, 5 s, then 10 to 20 s: those its test has; its program waits 2 to 15 s, then 1 to 2 min, which makes an
- * index late for no gain.
+ * Waits of 1, 2, 4, 5 and 5 s, then 10 to 20 s. These are the values of Clusterpedia's test. Clusterpedia itself waits
+ * 2 to 15 s, then 1 to 2 min, which would only make the index late.
  */
 export const defaultRetryDelays: RetryDelays = Object.freeze({
   firstMs: 1_000,
@@ -23,7 +27,7 @@ export const defaultRetryDelays: RetryDelays = Object.freeze({
   slowMs: 10_000,
 });
 
-/** The waits of one cluster. Call `reset` when following the cluster has worked. */
+/** The waits of one cluster between failed attempts. Call `reset` after an attempt succeeded. */
 export function makeRetryDelays({ firstMs, maxMs, fastTries, slowMs }: RetryDelays, random: () => number): Backoff {
   let tries = 0;
   return {

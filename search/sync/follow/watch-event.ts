@@ -1,20 +1,20 @@
-// Reads one line of a member's watch. The object is not parsed: its bytes are cut out of the line. Only bookmarks and
-// errors are parsed; they are never stored.
+// Reads one line of a member cluster's watch. The bytes of the object are cut out of the line and not parsed. Only
+// bookmarks and errors are parsed, because they are not stored.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWatchLine, type StatusAnswer } from '../../../cache/hub/hub-events.ts';
 import { MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { byte, malformed, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 
-/** A watch event (apimachinery metav1.WatchEvent). */
+/** One event of a watch (apimachinery metav1.WatchEvent). */
 export type MemberEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Buffer }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
   | { readonly type: 'ERROR'; readonly status: StatusAnswer };
 
-/** How every API server in Go begins an event; any other order is read the long way. */
+/** How API servers written in Go begin an event. An event with another order of keys is read by slower code. */
 const usualStart = /^\{"type":"(ADDED|MODIFIED|DELETED)","object":/;
 
-/** @throws MalformedAnswer; the object of a change is checked by its reader */
+/** Reads one event. The object is not checked here. @throws MalformedAnswer when the line is not an event */
 export function readMemberEvent(line: Buffer): MemberEvent {
   const usual = usualStart.exec(line.toString('latin1', 0, 32));
   if (usual !== null && line[line.length - 1] === byte.closeObject) {

@@ -1,8 +1,8 @@
-// The files of one pretend container, in memory. Paths are normalised first, so that `..` never leaves the tree and
-// `/tmp/` is the same as `/tmp`.
+// The files of one simulated container, in memory. Paths are normalised first, so that `..` cannot leave the root
+// directory, and `/tmp/` means `/tmp`.
 import { posix } from 'node:path';
 
-/** One entry of the tree. Times are Unix milliseconds. */
+/** A file, directory or symbolic link. Times are Unix milliseconds. */
 export type FileNode =
   | { readonly kind: 'file'; readonly data: Buffer; readonly mode: number; readonly modifiedAtMs: number }
   | { readonly kind: 'directory'; readonly mode: number; readonly modifiedAtMs: number }
@@ -18,7 +18,7 @@ const faultTexts = {
   ELOOP: 'Too many levels of symbolic links',
 } as const;
 
-/** What the kernel would say; the message is the text of strerror(3). */
+/** An error of the file system. The message is the text of strerror(3). */
 export class FileFault extends Error {
   readonly code: keyof typeof faultTexts;
 
@@ -29,13 +29,13 @@ export class FileFault extends Error {
   }
 }
 
-/** A small file system. Every path is absolute or taken from `/`; methods throw {@link FileFault}. */
+/** A small file system. Relative paths start at `/`. The methods throw {@link FileFault}. */
 export interface ContainerFiles {
-  /** The entry, symbolic links followed; undefined when there is none. */
+  /** Returns the entry at a path, following symbolic links; undefined when there is none. */
   find(path: string): FileNode | undefined;
-  /** The entry itself, also when it is a symbolic link. */
+  /** Returns the entry at a path, without following a symbolic link at its end. */
   findLink(path: string): FileNode | undefined;
-  /** Names in a directory, sorted. */
+  /** The names in a directory, sorted. */
   list(path: string): readonly string[];
   read(path: string): Buffer;
   write(path: string, data: Buffer, details?: FileDetails): void;
@@ -45,7 +45,7 @@ export interface ContainerFiles {
   remove(path: string, options?: { readonly recursive?: boolean }): void;
 }
 
-/** Joins and normalises; the result starts with `/` and has no trailing one. */
+/** Makes a path absolute and normalises it. The result starts with `/` and does not end with `/`. */
 export function resolvePath(workingDirectory: string, path: string): string {
   return posix.resolve('/', workingDirectory, path);
 }
@@ -55,7 +55,7 @@ interface FileDetails {
   readonly modifiedAtMs?: number;
 }
 
-/** An empty tree holding at most `capacityBytes` of file data. */
+/** Makes an empty file system with room for `capacityBytes` of file data. */
 export function createContainerFiles(options: {
   readonly now: () => number;
   readonly capacityBytes?: number;
@@ -147,7 +147,9 @@ class FileTree implements ContainerFiles {
     }
   }
 
-  /** Real path with links followed in every part but, unless asked, the last. */
+  /**
+   * The absolute path after following symbolic links. A link in the last part is followed only if `followLast` is true.
+   */
   #locate(path: string, followLast: boolean, depth = 0): string {
     if (depth > 16) throw new FileFault('ELOOP');
     let at = '/';

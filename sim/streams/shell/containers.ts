@@ -1,10 +1,9 @@
-// The pretend containers of one simulator: what programs in them see (files, environment, host name) and what lasts
-// between two execs. A restarted container starts with fresh files: the key holds the pod's uid and the restart
-// count.
+// The simulated containers: what programs in them see (files, environment, host name), and what stays between two
+// execs. After a restart, a container has its initial files again.
 import type { JsonObject, KubeObject } from '../../types.ts';
 import { createContainerFiles, type ContainerFiles } from './container-files.ts';
 
-/** One running container. */
+/** One running simulated container, as the programs in it see it. */
 export interface Container {
   readonly name: string;
   readonly image: string;
@@ -12,22 +11,25 @@ export interface Container {
   readonly environment: ReadonlyMap<string, string>;
   readonly workingDirectory: string;
   readonly files: ContainerFiles;
-  /** `command` and `args` of its spec; empty when the image decides. */
+  /** The container's own command: `command` and `args` of its spec. Empty when the spec does not have them. */
   readonly argv: readonly string[];
-  /** The spec asks for an open stdin: a shell to attach to. */
+  /** True when the container's spec has `stdin: true`, so that a client can attach to a shell. */
   readonly hasStdin: boolean;
   readonly hasTerminal: boolean;
 }
 
-/** Containers by pod; forgets those unused for longest beyond a limit. */
+/** The containers of all pods. When there are too many, the ones that were unused for longest are dropped. */
 export interface Containers {
-  /** The container of a pod, started anew when it is not known. Undefined when the pod has none of that name. */
+  /**
+   * Returns a container of a pod; started anew when it is not in memory. Undefined when the pod has no container of
+   * that name.
+   */
   open(pod: KubeObject, name: string): Container | undefined;
 }
 
 const keptContainers = 200;
 
-/** An empty set. `now` gives Unix milliseconds. */
+/** Makes an empty set of containers. `now` must return Unix milliseconds. */
 export function createContainers(options: { readonly now: () => number }): Containers {
   const known = new Map<string, Container>();
   return {
@@ -45,14 +47,14 @@ export function createContainers(options: { readonly now: () => number }): Conta
   };
 }
 
-/** The entry of `spec.containers`, `initContainers` or `ephemeralContainers` with this name. */
+/** The entry for a container in `spec.containers`, `initContainers` or `ephemeralContainers`. */
 export function containerSpec(pod: KubeObject, name: string): JsonObject | undefined {
   const spec = (pod['spec'] ?? {}) as JsonObject;
   const all = [spec['containers'], spec['initContainers'], spec['ephemeralContainers']] as (JsonObject[] | undefined)[];
   return all.flatMap((list) => list ?? []).find((entry) => entry['name'] === name);
 }
 
-/** The entry of the pod's status for this container. */
+/** The entry for a container in the pod's status. */
 export function containerStatus(pod: KubeObject, name: string): JsonObject | undefined {
   const status = (pod['status'] ?? {}) as JsonObject;
   const lists = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
@@ -61,7 +63,7 @@ export function containerStatus(pod: KubeObject, name: string): JsonObject | und
     .find((entry) => entry['name'] === name);
 }
 
-/** How often the container was restarted, 0 when unknown. */
+/** How often a container was restarted; 0 when the status does not say. */
 export function restartCountOf(pod: KubeObject, name: string): number {
   return Number(containerStatus(pod, name)?.['restartCount'] ?? 0);
 }

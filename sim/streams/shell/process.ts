@@ -1,32 +1,32 @@
-// A program running in a pretend container: its arguments, its streams, its end. Every write waits for the reader,
-// so that ten megabytes of output never sit in memory twice.
+// A program that runs in a simulated container, with its arguments and streams. Each write waits until the reader has
+// taken the data, so that large outputs are not buffered.
 import type { Readable, Writable } from 'node:stream';
 import type { Container } from './containers.ts';
 
-/** Size of a terminal in characters. */
+/** The size of a terminal, in characters. */
 export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-/** A terminal with line editing: what a program in its foreground reads are whole lines. */
+/** A terminal with line editing. The program in the foreground reads whole lines. */
 export interface Terminal {
   size(): TerminalSize;
   /**
-   * Shows the prompt and waits for a line without its newline; undefined at Ctrl-D on an empty line and when input is
-   * over.
+   * Shows a prompt and waits for a line, returned without its newline. Undefined after Ctrl-D on an empty line, and
+   * when the input has ended.
    */
   readLine(prompt: string): Promise<string | undefined>;
-  /** Input for one program; when released, unread input is left to the next reader. */
+  /** Opens the terminal's input for one program. After `release`, unread input is left for the next reader. */
   openInput(): { readonly stdin: Readable; release(): void };
-  /** Calls the listener at every Ctrl-C. Returns a function that ends that. */
+  /** Calls the listener at every Ctrl-C. Returns a function that removes the listener. */
   onInterrupt(listener: () => void): () => void;
   readonly output: Writable;
 }
 
-/** What a program gets. */
+/** What a program gets when it runs. */
 export interface Process {
-  /** `argv[0]` is the name it was called by. */
+  /** The words of the command. `argv[0]` is the name of the program. */
   readonly argv: readonly string[];
   readonly container: Container;
   readonly environment: ReadonlyMap<string, string>;
@@ -34,18 +34,18 @@ export interface Process {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Set when the streams are a terminal's. */
+  /** The terminal, when the streams belong to one; otherwise undefined. */
   readonly terminal: Terminal | undefined;
-  /** Aborted when the caller went away or pressed Ctrl-C. */
+  /** Aborted when the client has disconnected, or Ctrl-C was pressed. */
   readonly signal: AbortSignal;
-  /** `sleep` takes no time: only the output is wanted. */
+  /** True: `sleep` does not wait, because only the output is needed. */
   readonly isInstant?: boolean;
 }
 
-/** A program: resolves with its exit code. It may throw FileFault or Error: printed as `name: message`, exit code 1. */
+/** A program. Resolves to its exit code. When it throws, `name: message` is printed and the exit code is 1. */
 export type Program = (process: Process) => Promise<number>;
 
-/** The program asked for does not exist: the container runtime itself reports it. */
+/** The requested program does not exist. The container runtime reports this error, not the shell. */
 export class ProgramNotFound extends Error {
   constructor(name: string) {
     super(
@@ -56,7 +56,7 @@ export class ProgramNotFound extends Error {
   }
 }
 
-/** Writes and waits until the reader took it, or is gone. */
+/** Writes data, and waits until the reader has taken it or is gone. */
 export function put(stream: Writable, data: Buffer | string): Promise<void> {
   if (stream.destroyed || stream.writableEnded) return Promise.resolve();
   return new Promise((resolve) => {
@@ -64,14 +64,16 @@ export function put(stream: Writable, data: Buffer | string): Promise<void> {
   });
 }
 
-/** Everything up to the end of input, or what came until the signal. */
+/** Reads until the input ends or the signal is aborted. */
 export async function readAll(stream: Readable, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of chunksOf(stream, signal)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
-/** Chunks up to the end of input, or until the signal. Leaves the stream open, also when the loop is left early. */
+/**
+ * Yields chunks until the input ends or the signal is aborted. The stream stays open, even when the loop is left early.
+ */
 export async function* chunksOf(stream: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   let wake = (): void => undefined;
   const onChange = (): void => wake();
@@ -91,7 +93,7 @@ export async function* chunksOf(stream: Readable, signal: AbortSignal): AsyncGen
   }
 }
 
-/** Waits, or less when the signal comes. */
+/** Resolves after `delayMs` milliseconds, or when the signal is aborted. */
 export function pause(delayMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

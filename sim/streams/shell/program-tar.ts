@@ -1,5 +1,5 @@
-// `tar` of a pretend container: `cf -` and `xf -` as `kubectl cp` calls them, and with named archives. Member names
-// lose their leading `/` on the way in and out, and `..` may not lead out of the target directory.
+// `tar` in a simulated container: `cf -` and `xf -`, which `kubectl cp` uses, and archives in files. A leading `/` is
+// removed from names in archives. Names with `..` cannot leave the target directory.
 import { posix } from 'node:path';
 import { resolvePath, type ContainerFiles } from './container-files.ts';
 import { put, readAll, type Process } from './process.ts';
@@ -13,7 +13,7 @@ interface TarCall {
   readonly isVerbose: boolean;
 }
 
-/** Options that change nothing here: there is one owner, and times are kept or not without harm. */
+/** Options that are ignored, because files here have only one owner, and their permissions do not matter. */
 const ignoredOptions = ['--no-same-permissions', '--no-same-owner', '--no-overwrite-dir', '--numeric-owner'];
 
 function readArguments(words: readonly string[]): TarCall {
@@ -45,7 +45,6 @@ function readArguments(words: readonly string[]): TarCall {
   return { mode, archive, directory, members, isVerbose: letters.includes('v') };
 }
 
-/** Runs `tar`. */
 export async function tar(process: Process): Promise<number> {
   const call = readArguments(process.argv.slice(1));
   const base = resolvePath(process.workingDirectory, call.directory);

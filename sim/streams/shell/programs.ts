@@ -1,12 +1,12 @@
-// The programs of a pretend container, each a few lines of what its namesake does. Exit codes and messages go to
-// scripts, so they follow busybox; an option that is not simulated is refused, not ignored.
+// The programs in a simulated container, each with the main features of the real one. Exit codes and messages follow
+// busybox, because scripts depend on them. An option that is not supported is an error.
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { resolvePath, type FileNode } from './container-files.ts';
 import { chunksOf, pause, put, readAll, type Process, type Program } from './process.ts';
 import { tar } from './program-tar.ts';
 
-/** Programs by name. `sh` is not among them: the shell finds programs, not the other way round. */
+/** The programs by name. `sh` is not among them, because shell.ts imports this file. */
 export const programs: Readonly<Record<string, Program>> = {
   cat,
   date: async (process) => (await put(process.stdout, `${new Date().toUTCString().replace('GMT', 'UTC')}\n`), 0),
@@ -61,14 +61,15 @@ export const programs: Readonly<Record<string, Program>> = {
   whoami: async (process) => (await put(process.stdout, 'root\n'), 0),
 };
 
-/** Absolute path of an operand. */
+/** Makes a path of an argument absolute. */
 export function at(process: Process, path: string): string {
   return resolvePath(process.workingDirectory, path);
 }
 
 /**
- * Arguments that are not options.
- * @throws Error for an option not listed in `known` (single letters)
+ * The arguments that are not options.
+ * @param known the supported options, as single letters
+ * @throws Error for any other option
  */
 export function operands(process: Process, known = ''): string[] {
   const rest: string[] = [];
@@ -86,7 +87,7 @@ function hasOption(process: Process, letter: string): boolean {
   return process.argv.slice(1).some((argument) => /^-[a-zA-Z0-9]+$/.test(argument) && argument.includes(letter));
 }
 
-/** Bytes of a file, of stdin for `-`, and none for the usual devices. */
+/** The bytes of a file. The path `-` means stdin, and /dev/null is empty. */
 async function contents(process: Process, path: string): Promise<Buffer> {
   if (path === '-') return readAll(process.stdin, process.signal);
   if (path === '/dev/null') return Buffer.alloc(0);
@@ -138,7 +139,7 @@ async function printEnvironment(process: Process): Promise<number> {
   return lines.includes(undefined) ? 1 : 0;
 }
 
-/** `10`, `10k`, `10M`: bytes. */
+/** Parses a number of bytes such as `10`, `10k` or `10M`. */
 function byteCount(text: string): number {
   const match = /^(\d+)([kKMG]?)B?$/.exec(text);
   if (match === null) throw new Error(`invalid number '${text}'`);

@@ -1,40 +1,40 @@
-// The language of the pretend shell: words with quotes and variables, pipelines, `&&`, `||`, `;`, redirections. It
-// is a small part of sh: what it does not know (loops, `if`, subshells, here-documents) it refuses by name before
-// anything runs.
+// The syntax of the simulated shell: words with quotes and variables, pipelines, `&&`, `||`, `;` and redirections. This
+// is a small part of sh. Anything else (loops, `if`, subshells, here-documents) gives an error that names it, before
+// any command runs.
 
-/** A piece of a word. Unquoted results of variables and commands are split at white space. */
+/** A part of a word. The results of unquoted variables and commands are split at white space. */
 export type WordPart =
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'variable'; readonly name: string; readonly isQuoted: boolean }
   | { readonly kind: 'command'; readonly script: string; readonly isQuoted: boolean };
 
-/** One word before expansion. */
+/** One word, before variables and commands in it are replaced. */
 export type Word = readonly WordPart[];
 
-/** Where a file descriptor goes. */
+/** A redirection of one file descriptor. */
 export interface Redirection {
   readonly descriptor: 0 | 1 | 2;
   readonly kind: 'read' | 'write' | 'append' | 'duplicate';
-  /** File name, or for 'duplicate' the number of the descriptor copied. */
+  /** The file name; for 'duplicate' the number of the descriptor to copy. */
   readonly target: Word;
 }
 
-/** `NAME=value … program arguments` with redirections. */
+/** A command `NAME=value … program arguments`, with redirections. */
 export interface SimpleCommand {
   readonly assignments: readonly { readonly name: string; readonly value: Word }[];
   readonly words: readonly Word[];
   readonly redirections: readonly Redirection[];
 }
 
-/** Commands joined by `|`; `isNegated` for a leading `!`. */
+/** Commands joined by `|`. `isNegated` is true when `!` stands in front. */
 export interface Pipeline {
-  /** Runs when the status before allows it. */
+  /** Whether the pipeline runs depends on the exit code of the pipeline before it. */
   readonly when: 'always' | 'after-success' | 'after-failure';
   readonly isNegated: boolean;
   readonly commands: readonly SimpleCommand[];
 }
 
-/** A script that this shell cannot run. */
+/** The script contains something that this shell does not support. */
 export class ShellSyntaxFault extends Error {
   constructor(message: string) {
     super(message);
@@ -48,10 +48,7 @@ const operators = ['&&', '||', '>>', '<<', '>&', '<', '>', '|', ';', '\n', '&', 
 const unsupported = ['for', 'while', 'until', 'if', 'case', 'function', '{', '}', '[['];
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*=/;
 
-/**
- * Parses a script.
- * @throws ShellSyntaxFault
- */
+/** Parses a script. @throws ShellSyntaxFault when the script is invalid or not supported */
 export function parseScript(script: string): readonly Pipeline[] {
   const tokens = [...tokenize(script)];
   const pipelines: Pipeline[] = [];
@@ -126,7 +123,10 @@ function unexpected(token: Token | undefined): ShellSyntaxFault {
   return new ShellSyntaxFault(`syntax error: unexpected ${found}`);
 }
 
-/** `2>` is a descriptor only when the digit touches the operator; the tokenizer marks such a word. */
+/**
+ * In `2>`, the digit is a file descriptor only if it directly precedes the operator. The tokenizer puts this mark in
+ * front of such a digit.
+ */
 const descriptorMark = '\u0000';
 
 function isTouching(tokens: readonly Token[], at: number): boolean {

@@ -1,6 +1,6 @@
-// Runs programs and scripts in a pretend container: `sh -c`, `sh` reading commands from stdin, and an interactive
-// `sh` on a terminal. The exit code of a script is that of its last command, `exit` ends only this shell, and 127
-// means "not found".
+// Runs programs and scripts in a simulated container: `sh -c`, `sh` with commands from stdin, and an interactive `sh`
+// on a terminal. The exit code of a script is that of its last command. `exit` ends only the shell that runs it. 127
+// means that a command was not found.
 import { once } from 'node:events';
 import { posix } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
@@ -12,10 +12,7 @@ import { parseScript, ShellSyntaxFault, type Redirection, type SimpleCommand, ty
 const shellNames = ['sh', 'bash', 'ash'];
 const programFolders = ['/bin', '/usr/bin', '/usr/local/bin', '/sbin', '/usr/sbin', ''];
 
-/**
- * Runs `argv[0]` and gives its exit code.
- * @throws ProgramNotFound when there is no such program
- */
+/** Runs the program `argv[0]` and returns its exit code. @throws ProgramNotFound when there is no such program */
 export async function runProgram(process: Process): Promise<number> {
   const [path = ''] = process.argv;
   const name = posix.basename(path);
@@ -31,12 +28,12 @@ export async function runProgram(process: Process): Promise<number> {
   }
 }
 
-/** What changes while a script runs. */
+/** The state of a shell, which changes while a script runs. */
 interface ShellState {
   environment: Map<string, string>;
   workingDirectory: string;
   lastStatus: number;
-  /** Set by `exit`. */
+  /** The argument of `exit`; undefined until `exit` runs. */
   exitStatus: number | undefined;
   readonly positional: readonly string[];
 }
@@ -70,7 +67,7 @@ async function runShell(process: Process): Promise<number> {
   return state.exitStatus ?? state.lastStatus;
 }
 
-/** Commands from stdin, one line after the other; the commands themselves have no input. */
+/** Runs the commands from stdin line by line. The commands themselves get an empty stdin. */
 async function runLines(process: Process, state: ShellState): Promise<void> {
   let text = '';
   const quiet = { ...process, stdin: Readable.from([]) };
@@ -138,7 +135,7 @@ async function runPipeline(process: Process, state: ShellState, commands: readon
     const isLast = i === commands.length - 1;
     const pipe = isLast ? undefined : new PassThrough();
     const part = { ...process, stdin, stdout: pipe ?? process.stdout };
-    // Each part of a pipeline is a shell of its own: `cd` and `exit` in it change nothing outside.
+    // Each command of a pipeline runs in its own subshell, so `cd` and `exit` in it have no effect on the others.
     const own = { ...state, environment: new Map(state.environment) };
     const input = i === 0 ? undefined : stdin;
     const run = runSimple(part, own, command).then((status) => {
@@ -157,7 +154,7 @@ async function runSimple(process: Process, state: ShellState, command: SimpleCom
   const argv: string[] = [];
   for (const word of command.words) argv.push(...(await expand(process, state, word)));
   const [name] = argv;
-  // Alone, assignments last, and each sees the one before; in front of a program they hold for that program only.
+  // Without a command, assignments change the shell's own variables. In front of a command they only apply to it.
   const assigned = name === undefined ? state.environment : new Map<string, string>();
   for (const { name: key, value } of command.assignments) {
     assigned.set(key, (await expand(process, state, value)).join(' '));
@@ -247,7 +244,7 @@ async function redirect(
   return { stdin, stdout, stderr };
 }
 
-/** A writable that becomes the file's contents when it ends. Throws at once when the path cannot be written. */
+/** A stream that is written to the file when it ends. Throws at once when the file cannot be written. */
 function openFile(process: Process, path: string, isAppend: boolean): Writable {
   const { files } = process.container;
   const isDevice = path === '/dev/null';
@@ -266,7 +263,10 @@ function openFile(process: Process, path: string, isAppend: boolean): Writable {
   });
 }
 
-/** Variables and `$(…)` replaced; what came from unquoted ones is split at white space. */
+/**
+ * Replaces variables and `$(…)` in a word. Results of unquoted ones are split at white space, so one word can give
+ * several.
+ */
 async function expand(process: Process, state: ShellState, word: Word): Promise<string[]> {
   const fields: string[] = [];
   let field: string | undefined;

@@ -1,22 +1,21 @@
-// A tiny tar reader and writer, enough for `kubectl cp` both ways: ustar, PAX and GNU long names, files,
-// directories, symbolic links. Every entry is padded to 512 bytes, and sizes of directories and links must be
-// ignored.
+// Reads and writes tar archives, as far as `kubectl cp` needs: ustar, long names of PAX and GNU, files, directories and
+// symbolic links. Every entry is padded to 512 bytes. The size field of directories and links must be ignored.
 
-/** One member of an archive. */
+/** One entry of an archive. */
 export interface TarEntry {
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'symlink';
   readonly mode: number;
   readonly modifiedAtMs: number;
-  /** Contents of a file, empty otherwise. */
+  /** The content of a file; empty for other entries. */
   readonly data: Buffer;
-  /** Target of a symbolic link, '' otherwise. */
+  /** The target of a symbolic link; '' for other entries. */
   readonly target: string;
 }
 
 const blockBytes = 512;
 
-/** Bytes of one entry, padded; an archive is entries followed by {@link tarTrailer}. */
+/** The padded bytes of one entry. An archive consists of entries and the {@link tarTrailer}. */
 export function encodeTarEntry(entry: TarEntry): Buffer {
   const name = entry.kind === 'directory' && !entry.name.endsWith('/') ? `${entry.name}/` : entry.name;
   const records: string[] = [];
@@ -32,12 +31,12 @@ export function encodeTarEntry(entry: TarEntry): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Two empty blocks end an archive. */
+/** The end of an archive: two blocks of zeros. */
 export function tarTrailer(): Buffer {
   return Buffer.alloc(2 * blockBytes);
 }
 
-/** `<length> <key>=<value>\n` where the length counts itself. */
+/** A PAX record `<length> <key>=<value>\n`. The length includes its own digits. */
 function paxRecord(key: string, value: string): string {
   const rest = Buffer.byteLength(` ${key}=${value}\n`);
   let length = rest;
@@ -70,10 +69,7 @@ function head(name: string, type: string, entry: TarEntry, size: number): Buffer
   return block;
 }
 
-/**
- * Entries of a whole archive.
- * @throws Error when it is damaged or ends early
- */
+/** Reads the entries of a complete archive. @throws Error when the archive is damaged or incomplete */
 export function* decodeTar(archive: Buffer): Generator<TarEntry> {
   let offset = 0;
   let extended: ReadonlyMap<string, string> = new Map();
@@ -121,7 +117,7 @@ function text(block: Buffer, offset: number, length: number): string {
 }
 
 function sizeOf(block: Buffer): number {
-  // GNU writes sizes of 8 GiB and more in binary; the high bit says so.
+  // GNU tar writes sizes of 8 GiB and more in binary and sets the high bit.
   if ((block.readUInt8(124) & 0x80) !== 0) return Number(block.readBigUInt64BE(128));
   return Number.parseInt(text(block, 124, 12).trim() || '0', 8);
 }

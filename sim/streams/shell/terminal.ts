@@ -1,5 +1,5 @@
-// The line discipline between raw keystrokes and programs: echo, editing, Ctrl-C, Ctrl-D, and `\n` turned into
-// `\r\n` on the way out. Keys typed while a program runs are echoed at once and kept for the next reader.
+// The line discipline of a terminal: echo, line editing, Ctrl-C, Ctrl-D, and `\r\n` for each `\n` of the output. Keys
+// that are typed while a program runs are echoed at once and kept for the next reader.
 import { StringDecoder } from 'node:string_decoder';
 import { Readable, Writable } from 'node:stream';
 import type { Terminal, TerminalSize } from './process.ts';
@@ -14,7 +14,7 @@ const keys = {
 };
 
 /**
- * A terminal over the raw streams of an exec or attach with `tty`. `size` is asked whenever a program wants to know.
+ * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size.
  */
 export function createTerminal(input: Readable | undefined, raw: Writable, size: () => TerminalSize): Terminal {
   return new LineDiscipline(input, raw, size);
@@ -34,7 +34,7 @@ class LineDiscipline implements Terminal {
     this.#raw = raw;
     this.output = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
-        // A terminal that is gone takes everything and shows nothing.
+        // When the client has disconnected, output is dropped, so that programs do not wait.
         if (raw.destroyed || raw.writableEnded) done();
         else raw.write(onTheWay(chunk), () => done());
       },
@@ -119,7 +119,7 @@ class LineDiscipline implements Terminal {
   }
 }
 
-/** Lines that were typed, each for one reader; undefined is the end of input. */
+/** The typed lines; each is given to one reader. An undefined line means the end of the input. */
 class LineQueue {
   readonly #committed: (string | undefined)[] = [];
   #waiting: ((text: string | undefined) => void) | undefined;
@@ -132,7 +132,7 @@ class LineQueue {
     else waiter(text);
   }
 
-  /** Hands over the next line, now or when it comes. Returns a function that stops waiting. */
+  /** Passes the next line to `use`, now or when it is typed. Returns a function that stops waiting for it. */
   take(use: (text: string | undefined) => void): () => void {
     if (this.#committed.length > 0) use(this.#committed.shift());
     else if (this.#isOver) use(undefined);
@@ -142,12 +142,12 @@ class LineQueue {
     };
   }
 
-  /** What a reader did not use is the next one's. */
+  /** Returns text that a reader did not use, so that the next reader gets it. */
   putBack(text: string): void {
     this.#committed.unshift(text);
   }
 
-  /** Ends the input after `rest`. */
+  /** Ends the input. `rest` is passed on as the last line unless it is ''. */
   end(rest: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -157,12 +157,12 @@ class LineQueue {
   }
 }
 
-/** The typed lines as the input of one program. */
+/** Makes a stream of the typed lines, as stdin for one program. */
 function openInput(lines: LineQueue): ReturnType<Terminal['openInput']> {
   let ask = true;
   let cancel = (): void => undefined;
   const stdin = new Readable({
-    // One line at a time, so that little is ever taken from the next reader.
+    // Reads only one line ahead, so that as little as possible is taken from the next reader.
     highWaterMark: 1,
     read() {
       if (!ask) return;
@@ -184,7 +184,7 @@ function openInput(lines: LineQueue): ReturnType<Terminal['openInput']> {
   };
 }
 
-/** `\n` becomes `\r\n`, byte for byte otherwise. */
+/** Replaces each `\n` by `\r\n`. All other bytes stay the same. */
 function onTheWay(chunk: Buffer): Buffer {
   if (!chunk.includes(10)) return chunk;
   return Buffer.from(chunk.toString('latin1').replaceAll('\n', '\r\n'), 'latin1');

@@ -1,10 +1,10 @@
-// SPDY/3.1 frames as pure functions: bytes in, frames out, and back. Header blocks stay compressed here. The control
-// bit and the 15-bit version share a word, flags and the 24-bit length share the next.
+// Encodes and decodes SPDY/3.1 frames. Header blocks stay compressed here. In a control frame, the first 32 bits
+// contain the control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24 bits of length.
 
-/** Version in every control frame; 3 stands for SPDY/3 and SPDY/3.1 alike. */
+/** The version in control frames. Both SPDY/3 and SPDY/3.1 use 3. */
 const version = 3;
 
-/** Control frame types (SPDY/3.1 section 2.6). */
+/** The types of control frames (SPDY/3.1 section 2.6). */
 export const frameTypes = {
   synStream: 1,
   synReply: 2,
@@ -16,7 +16,7 @@ export const frameTypes = {
   windowUpdate: 9,
 } as const;
 
-/** Status codes of RST_STREAM (section 2.6.3). */
+/** Status codes of RST_STREAM (SPDY/3.1 section 2.6.3). */
 export const resetCodes = {
   protocolError: 1,
   invalidStream: 2,
@@ -27,12 +27,12 @@ export const resetCodes = {
   streamAlreadyClosed: 9,
 } as const;
 
-/** Id of the one setting we use. */
+/** The id of the setting for the initial window size. */
 export const initialWindowSizeSetting = 7;
 
 const finFlag = 0x01;
 
-/** A frame as read or to be written. */
+/** One SPDY frame, with the fields of its type. */
 export type SpdyFrame =
   | { readonly type: 'synStream'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
   | { readonly type: 'synReply'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
@@ -44,7 +44,7 @@ export type SpdyFrame =
   | { readonly type: 'goAway'; readonly lastStreamId: number; readonly status: number }
   | { readonly type: 'settings'; readonly values: ReadonlyMap<number, number> };
 
-/** Bytes of one frame. */
+/** Returns the bytes of one frame. */
 export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
   switch (frame.type) {
     case 'data': {
@@ -52,7 +52,7 @@ export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
       return Buffer.concat([head, frame.data]);
     }
     case 'synStream':
-      // Associated stream 0, priority 0, slot 0.
+      // The associated stream is 0, and so are priority and slot.
       return control(frameTypes.synStream, frame.fin, words(frame.streamId, 0), Buffer.alloc(2), frame.block);
     case 'synReply':
       return control(frameTypes.synReply, frame.fin, words(frame.streamId), frame.block);
@@ -86,17 +86,17 @@ function words(...values: readonly number[]): Buffer {
   return bytes;
 }
 
-/** Turns received chunks into frames. */
+/** Splits received bytes into frames. */
 export interface SpdyFrameReader {
   /**
-   * Takes a chunk of any size and gives the frames it completed; unknown control frames are skipped as the
-   * specification asks.
-   * @throws Error when the bytes are no SPDY/3 frames; the reader is unusable from then on
+   * Takes a chunk of any size and returns the frames that are now complete. Unknown control frames are skipped, as the
+   * specification demands.
+   * @throws Error when the bytes are not SPDY/3 frames; the reader cannot be used after that
    */
   push(chunk: Buffer): readonly SpdyFrame[];
 }
 
-/** A reader that refuses frames with more than `maxFrameBytes` of payload. */
+/** Makes a reader that refuses frames with more than `maxFrameBytes` of payload. */
 export function createSpdyFrameReader(maxFrameBytes = 4 * 1024 * 1024): SpdyFrameReader {
   let chunks: Buffer[] = [];
   let bufferedBytes = 0;

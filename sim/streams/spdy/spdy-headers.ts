@@ -1,9 +1,9 @@
-// Header blocks of SPDY/3.1: name/value pairs, compressed with one zlib stream for each direction that starts from a
-// fixed dictionary. Easy to get wrong: the stream lives as long as the connection, so every block must be
-// (de)compressed, also those of refused frames.
+// Compresses and decompresses header blocks of SPDY/3.1. All blocks of one direction form a single zlib stream, which
+// starts with a fixed dictionary. Easy to get wrong: because the stream is shared, every block must be compressed or
+// decompressed, even that of a refused frame.
 import zlib from 'node:zlib';
 
-/** Names are lower case; several values of a name are kept apart. */
+/** Headers by lower-case name. The values of a repeated header are kept apart. */
 export type SpdyHeaders = ReadonlyMap<string, readonly string[]>;
 
 const words =
@@ -22,7 +22,8 @@ const tail =
   'sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.';
 
 /**
- * The dictionary of SPDY/3, section 2.6.10.1: length-prefixed words, then plain text. 1,423 bytes, Adler-32 0xe3c6a7c2.
+ * The dictionary of SPDY/3 (section 2.6.10.1): words with length prefixes, then plain text. 1,423 bytes, Adler-32
+ * 0xe3c6a7c2.
  */
 export function spdyDictionary(): Buffer {
   const prefixed = [
@@ -42,14 +43,20 @@ export function spdyDictionary(): Buffer {
 
 const dictionaryId = 0xe3c6a7c2;
 const windowBytes = 32 * 1024;
-/** moby/spdystream accepts 1,000 headers of 1 MiB; a simulated peer needs far less, and this stops a zlib bomb. */
+/**
+ * Limits that protect against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which the peers here
+ * do not need.
+ */
 const maxBlockBytes = 256 * 1024;
 const maxHeaders = 1_000;
 
-/** Makes the sending half: call once per frame with a header block, in the order the frames are written. */
+/**
+ * Returns a function that compresses header blocks. Call it for each frame with headers, in the order in which frames
+ * are sent.
+ */
 export function createHeaderCompressor(): (headers: SpdyHeaders) => Buffer {
-  // A sync flush leaves deflate with no state but its window, so each block is compressed alone with the window as
-  // dictionary.
+  // After a sync flush, deflate has no state except its window. So each block can be compressed separately, with the
+  // window as the dictionary.
   let window = spdyDictionary();
   let isFirst = true;
   return (headers) => {
@@ -62,15 +69,15 @@ export function createHeaderCompressor(): (headers: SpdyHeaders) => Buffer {
     window = slide(window, plain);
     if (!isFirst) return block;
     isFirst = false;
-    // zlib head (RFC 1950): deflate, 32 KiB window, best compression, with dictionary; made a multiple of 31.
+    // The zlib header (RFC 1950): deflate, window of 32 KiB, best compression, with dictionary. The two bytes are a
+    // multiple of 31.
     return Buffer.concat([Buffer.from([0x78, 0xf9]), uint32(dictionaryId), block]);
   };
 }
 
 /**
- * Makes the receiving half: call once per frame with a header block, in the order the frames arrived. Blocks must end
- * at a sync flush,
- * as every known implementation does. The function throws an Error when the bytes are not a block.
+ * Returns a function that decompresses header blocks. Call it for each frame with headers, in the order of arrival. It
+ * throws an Error for invalid bytes. Blocks must end with a sync flush, as in all known implementations.
  */
 export function createHeaderDecompressor(): (block: Buffer) => SpdyHeaders {
   let window = spdyDictionary();
@@ -107,7 +114,10 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Section 2.6.10: count, then length-prefixed names and values; several values are joined by NUL. */
+/**
+ * The bytes of a header block (section 2.6.10): the number of headers, then names and values with length prefixes.
+ * Several values of one header are joined by NUL.
+ */
 function writePairs(headers: SpdyHeaders): Buffer {
   const parts = [uint32(headers.size)];
   for (const [name, values] of headers) {

@@ -1,6 +1,5 @@
-// A SPDY/3.1 connection: many streams over one Duplex, as moby/spdystream (kubectl, kubelet, kube-apiserver) speaks
-// it. That library neither sends nor heeds WINDOW_UPDATE, so flow control starts only once a peer shows that it uses
-// it.
+// A SPDY/3.1 connection with many streams, compatible with moby/spdystream (kubectl, kubelet, kube-apiserver). That
+// library neither sends nor obeys WINDOW_UPDATE. So flow control is switched on only when the peer uses it.
 import type { Duplex } from 'node:stream';
 import {
   createSpdyFrameReader,
@@ -12,28 +11,29 @@ import {
 import { createHeaderCompressor, createHeaderDecompressor, type SpdyHeaders } from './spdy-headers.ts';
 import { defaultWindowBytes, SpdyStream, type StreamLink } from './spdy-stream.ts';
 
-/** How long a closed connection waits for the peer to close too. */
+/** How long, in milliseconds, a closed connection waits for the peer to close it, too. */
 const lingerMs = 5_000;
 
-/** Settings of a session. */
+/** The options of a session. */
 export interface SpdySessionOptions {
   readonly role: 'server' | 'client';
-  /** Bytes that came with the upgrade. */
+  /** Bytes that arrived together with the upgrade request. */
   readonly head?: Buffer;
   /**
-   * Asked for every stream the peer opens; false resets it, true sends SYN_REPLY. Without it every stream is refused.
+   * Called for each stream that the peer opens. True accepts it (SYN_REPLY), false resets it. Without this function all
+   * streams are refused.
    */
   readonly onStream?: (stream: SpdyStream) => boolean;
-  /** Called once, when either side has ended the connection. */
+  /** Called once, when the connection has ended. */
   readonly onClose?: () => void;
   /**
-   * 'announce' sends SETTINGS first and keeps to windows; 'follow' (default) does so once the peer sent SETTINGS or
-   * WINDOW_UPDATE.
+   * 'announce' sends SETTINGS first and uses flow control from the start. 'follow' (default) uses it only after the
+   * peer has sent SETTINGS or WINDOW_UPDATE.
    */
   readonly flowControl?: 'announce' | 'follow';
 }
 
-/** One connection. Owns the transport from now on. */
+/** One SPDY connection. After construction, only the session may use the transport. */
 export class SpdySession {
   readonly #transport: Duplex;
   readonly #options: SpdySessionOptions;
@@ -66,7 +66,7 @@ export class SpdySession {
       try {
         for (const frame of reader.push(chunk)) this.#receive(frame);
       } catch {
-        // Framing or the compression state is lost: nothing later on this connection can be understood.
+        // The frame boundaries or the compression state are lost, so nothing further on this connection can be read.
         this.#write({ type: 'goAway', lastStreamId: this.#lastPeerStreamId, status: 1 });
         this.#finish();
         transport.destroy();
@@ -86,13 +86,14 @@ export class SpdySession {
       this.#hasFlowControl = true;
       this.#write({ type: 'settings', values: new Map([[initialWindowSizeSetting, defaultWindowBytes]]) });
     }
-    // Put back, not handled here: the owner's callbacks must not run before it holds this session.
+    // The bytes are put back instead of being handled here. Otherwise callbacks would run before the caller has the
+    // session.
     if (options.head !== undefined && options.head.length > 0) transport.unshift(options.head);
-    // A listener alone does not start a paused socket.
+    // If the socket was paused, adding a listener does not resume it.
     transport.resume();
   }
 
-  /** Opens a stream. What is written to it waits for the peer's SYN_REPLY. */
+  /** Opens a stream. Data written to it is sent after the peer's SYN_REPLY. */
   open(headers: SpdyHeaders): SpdyStream {
     const streamId = this.#nextStreamId;
     this.#nextStreamId += 2;
@@ -103,7 +104,7 @@ export class SpdySession {
     return stream;
   }
 
-  /** Resolves when the peer answered a ping. */
+  /** Sends a ping. Resolves when the peer has answered it. */
   ping(): Promise<void> {
     const id = this.#nextPingId;
     this.#nextPingId += 2;
@@ -113,7 +114,10 @@ export class SpdySession {
     });
   }
 
-  /** Resets the streams still open, says GOAWAY, ends our side and waits a while for the peer's. */
+  /**
+   * Resets all open streams, sends GOAWAY, ends this side of the connection, and waits a short time for the peer to end
+   * it.
+   */
   close(): void {
     if (this.#isOver || this.#isClosing) return;
     this.#isClosing = true;
@@ -128,7 +132,7 @@ export class SpdySession {
     this.#linger.unref();
   }
 
-  /** Breaks the connection off. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.#transport.destroy();
   }
@@ -155,7 +159,7 @@ export class SpdySession {
     };
   }
 
-  /** With windows the peer stops by itself; without, a reader that lags stops the whole connection. */
+  /** With flow control, the peer stops sending by itself. Without it, a slow reader must stop the whole connection. */
   #holdTransport(): void {
     const isHeld = this.#held.size > 0 && !this.#hasFlowControl && !this.#isClosing;
     if (isHeld === this.#transport.isPaused()) return;
@@ -207,7 +211,7 @@ export class SpdySession {
         this.#receiveWindow(frame.streamId, frame.delta);
         return;
       case 'goAway':
-        // Go's peer stops reading as soon as it has sent this; later writes would be lost.
+        // After sending GOAWAY, Go's implementation stops reading, so further writes would be lost.
         this.#finish();
         this.#transport.end();
         return;
@@ -266,7 +270,8 @@ export class SpdySession {
   }
 
   /**
-   * The session window only bounds what is in flight: it is given back at once, so that no stream can starve another.
+   * Returns received bytes to the session's window at once, so that a slow stream cannot block the others. Only the
+   * windows of the streams limit the peer.
    */
   #paySessionWindow(): void {
     const delta = this.#owedWindowBytes;

@@ -1,20 +1,21 @@
-// One SPDY stream as a Node Duplex with back-pressure both ways. A reset or a lost connection is no 'error' event,
-// which could go unheard: the readable side ends, `wasReset` is true, and later writes are dropped.
+// One SPDY stream as a Node Duplex, with back-pressure in both directions. A reset or a lost connection emits no
+// 'error' event, which would crash the process if nobody listened. Instead the readable side ends, `wasReset` becomes
+// true, and later writes are dropped.
 import { Duplex } from 'node:stream';
 import type { SpdyHeaders } from './spdy-headers.ts';
 
-/** Initial window of a stream and of a session (SPDY/3.1 section 2.6.8), bytes. */
+/** The initial window of a stream and of a session, in bytes (SPDY/3.1 section 2.6.8). */
 export const defaultWindowBytes = 64 * 1024;
 
-/** What a stream asks of its session. */
+/** The functions of the session that a stream uses. */
 export interface StreamLink {
-  /** Bytes the stream may put on the wire now, given its own window; Infinity without flow control. */
+  /** How many bytes the stream may send now, given its own window. Infinity without flow control. */
   allowance(streamWindowBytes: number): number;
-  /** Writes a DATA frame; `written` is called once the bytes left the process or never will. */
+  /** Sends a DATA frame. `written` is called when the bytes were written to the transport, or were dropped. */
   sendData(stream: SpdyStream, data: Buffer, fin: boolean, written: () => void): void;
-  /** The reader wants no more (true) or more again (false). */
+  /** Tells whether the stream's reader is behind (true) or can take data again (false). */
   holdBack(stream: SpdyStream, isHeld: boolean): void;
-  /** Bytes were handed on to the reader. */
+  /** Reports bytes that the stream's reader has taken. */
   consumed(stream: SpdyStream, bytes: number): void;
   reset(stream: SpdyStream): void;
   forget(stream: SpdyStream): void;
@@ -25,18 +26,20 @@ interface PendingWrite {
   readonly done: () => void;
 }
 
-/** Largest DATA frame we send, bytes. */
+/** The largest DATA frame that is sent, in bytes. */
 const maxPartBytes = 64 * 1024;
 
-/** A bidirectional stream; ends of both sides are independent (half-close). */
+/** A bidirectional stream. Each side can be ended separately. */
 export class SpdyStream extends Duplex {
   readonly streamId: number;
-  /** The headers it was opened with. */
+  /** The headers with which the stream was opened. */
   readonly headers: SpdyHeaders;
-  /** Bytes we may still send and the peer may still send, when flow control is on. Kept by the session. */
+  /** How many bytes may still be sent and received under flow control. Only the session changes these two fields. */
   sendWindowBytes: number;
   receiveWindowBytes: number = defaultWindowBytes;
-  /** Bytes handed on to the reader and not yet given back to the peer's window. Kept by the session. */
+  /**
+   * Bytes that the reader has taken, but that were not yet returned to the peer's window. Only the session changes it.
+   */
   owedWindowBytes = 0;
   readonly #link: StreamLink;
   #isReplied = false;
@@ -48,7 +51,7 @@ export class SpdyStream extends Duplex {
   #onReply: ((isAccepted: boolean) => void)[] = [];
 
   constructor(streamId: number, headers: SpdyHeaders, link: StreamLink, sendWindowBytes: number) {
-    // Without flow control the only brake is to stop reading the whole connection; a large buffer keeps that rare.
+    // Without flow control, a slow reader stops the whole connection. A large buffer makes that rare.
     super({ allowHalfOpen: true, readableHighWaterMark: 1024 * 1024, writableHighWaterMark: maxPartBytes });
     this.streamId = streamId;
     this.headers = headers;
@@ -56,36 +59,39 @@ export class SpdyStream extends Duplex {
     this.sendWindowBytes = sendWindowBytes;
   }
 
-  /** True once either side reset it, or the connection was lost before the peer had finished. */
+  /** True when either side has reset the stream, or the connection was lost before the peer had ended the stream. */
   get wasReset(): boolean {
     return this.#isReset;
   }
 
-  /** True once the peer sent its last byte. */
+  /** True when the peer has ended the stream. */
   get hasReceivedFin(): boolean {
     return this.#hasReceivedFin;
   }
 
-  /** First value of a header, undefined when absent. Names are lower case. */
+  /** The first value of a header; undefined when absent. `name` must be in lower case. */
   header(name: string): string | undefined {
     return this.headers.get(name)?.[0];
   }
 
-  /** Resolves true when the peer accepted the stream, false when it refused it or went away. */
+  /** Resolves to true when the peer accepted the stream, and to false when it refused it or disconnected. */
   replied(): Promise<boolean> {
     if (this.#isReset) return Promise.resolve(false);
     if (this.#isReplied) return Promise.resolve(true);
     return new Promise((resolve) => this.#onReply.push(resolve));
   }
 
-  /** For the session: SYN_REPLY was sent or received. Data waits for it, since Go's peer drops what comes earlier. */
+  /**
+   * Called by the session when SYN_REPLY was sent or received. Data is held until then, because Go's implementation
+   * drops earlier data.
+   */
   markReplied(): void {
     this.#isReplied = true;
     for (const tell of this.#onReply.splice(0)) tell(true);
     this.pump();
   }
 
-  /** For the session: bytes of a DATA frame. */
+  /** Called by the session with the bytes of a DATA frame. */
   receive(data: Buffer): void {
     if (this.#hasReceivedFin || this.#isReset || data.length === 0) return;
     if (this.push(data)) {
@@ -96,7 +102,7 @@ export class SpdyStream extends Duplex {
     this.#link.holdBack(this, true);
   }
 
-  /** For the session: the peer sent FIN. */
+  /** Called by the session when the peer has ended the stream. */
   receiveFin(): void {
     if (this.#hasReceivedFin || this.#isReset) return;
     this.#hasReceivedFin = true;
@@ -105,7 +111,8 @@ export class SpdyStream extends Duplex {
   }
 
   /**
-   * For the session: RST_STREAM came or was sent, or the connection is gone. Bytes already received can still be read.
+   * Called by the session when the stream was reset or the connection was lost. Bytes that were received before can
+   * still be read.
    */
   terminate(): void {
     if (this.#isReset) return;
@@ -114,7 +121,7 @@ export class SpdyStream extends Duplex {
     this.#letGo();
   }
 
-  /** For the session: tries again to send what waits for a reply or for window. */
+  /** Called by the session when data that waits for SYN_REPLY, or for the window, may be sent now. */
   pump(): void {
     const pending = this.#pending;
     if (pending === undefined) return;
@@ -164,7 +171,7 @@ export class SpdyStream extends Duplex {
       this.#link.reset(this);
     }
     this.#letGo();
-    // The error is swallowed on purpose: see the first lines of this file.
+    // The error is not passed on, because an 'error' event without a listener would crash the process.
     done(null);
   }
 

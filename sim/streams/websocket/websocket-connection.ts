@@ -1,6 +1,6 @@
-// A WebSocket connection after the 101: messages out of fragments, ping and pong, the close handshake,
-// back-pressure. Easy to get wrong: a socket closed with unread bytes in it sends RST, which can destroy our last
-// message on its way; so we end, then drain.
+// A WebSocket connection after the upgrade: joins fragments, answers pings, performs the close handshake, and applies
+// back-pressure. Easy to get wrong: closing a socket with unread bytes sends a RST, which can destroy the last message
+// on its way. So the socket is ended first, and then read until the peer ends it.
 import type { Duplex } from 'node:stream';
 import {
   closeCodes,
@@ -11,30 +11,30 @@ import {
   type WebSocketFrame,
 } from './websocket-frames.ts';
 
-/** How long a closed connection waits for the peer to close too. */
+/** How long, in milliseconds, a closed connection waits for the peer to close it, too. */
 const lingerMs = 5_000;
 
-/** Callbacks to the owner of a connection. */
+/** The callbacks of a connection. */
 export interface WebSocketEvents {
-  /** A whole message. `isText` is false for binary ones. */
+  /** Called with each complete message. `isText` is false for a binary message. */
   onMessage(data: Buffer, isText: boolean): void;
   /**
-   * Once, when the peer closed or the connection broke. 1006 stands for "without a close frame" (RFC 6455 section
+   * Called once, when the connection has ended. 1006 means that it ended without a close frame (RFC 6455 section
    * 7.1.5).
    */
   onClose(code: number): void;
 }
 
-/** Settings of a connection. */
+/** The options of a connection. */
 export interface WebSocketOptions {
   readonly role: 'server' | 'client';
-  /** Bytes that came with the upgrade. */
+  /** Bytes that arrived together with the upgrade request. */
   readonly head?: Buffer;
-  /** Longest message accepted, default 32 MiB as golang.org/x/net/websocket has it. */
+  /** Longest message that is accepted. Default 32 MiB, as in golang.org/x/net/websocket. */
   readonly maxMessageBytes?: number;
 }
 
-/** One upgraded connection. Owns the socket from now on. */
+/** One WebSocket connection. After construction, only this object may use the socket. */
 export class WebSocketConnection {
   readonly #socket: Duplex;
   readonly #masks: boolean;
@@ -73,15 +73,16 @@ export class WebSocketConnection {
       clearTimeout(this.#linger);
       this.#finish(1006);
     });
-    // Put back, not handled here: the owner's callbacks must not run before it holds this connection.
+    // The bytes are put back instead of being handled here. Otherwise callbacks would run before the caller has the
+    // connection.
     if (options.head !== undefined && options.head.length > 0) socket.unshift(Buffer.from(options.head));
-    // A listener alone does not start a paused socket.
+    // If the socket was paused, adding a listener does not resume it.
     socket.resume();
   }
 
   /**
-   * Sends one message in one frame. `onWritten` is called once the bytes left the process or never will; false means:
-   * wait for it.
+   * Sends a message in one frame. `onWritten` is called when the bytes were written to the socket, or were dropped.
+   * When it returns false, the caller should wait for `onWritten`.
    */
   send(data: Buffer, onWritten?: (error?: Error | null) => void, opcode: number = opcodes.binary): boolean {
     if (this.#hasSentClose || this.#socket.destroyed) {
@@ -91,12 +92,12 @@ export class WebSocketConnection {
     return this.#socket.write(encodeFrame({ fin: true, opcode, payload: data }, this.#masks), onWritten);
   }
 
-  /** Sends a ping; pongs are swallowed. */
+  /** Sends a ping. The peer's pong is ignored. */
   ping(data: Buffer = Buffer.alloc(0)): void {
     this.send(data, undefined, opcodes.ping);
   }
 
-  /** Stops reading until {@link resume}: holds the peer back. */
+  /** Stops reading until {@link resume} is called, so that the peer must wait. */
   pause(): void {
     this.#socket.pause();
   }
@@ -105,7 +106,10 @@ export class WebSocketConnection {
     this.#socket.resume();
   }
 
-  /** Sends a close frame after everything sent so far, ends our side and waits a while for the peer's. */
+  /**
+   * Sends a close frame after all earlier messages, ends this side of the connection, and waits a short time for the
+   * peer to end it.
+   */
   close(code: number = closeCodes.normal, reason = ''): void {
     if (this.#hasSentClose) return;
     const payload = Buffer.concat([Buffer.from([code >> 8, code & 0xff]), Buffer.from(reason).subarray(0, 123)]);
@@ -117,7 +121,7 @@ export class WebSocketConnection {
     this.#linger.unref();
   }
 
-  /** Breaks the connection off, without a close frame. */
+  /** Closes the connection at once, without a close frame. */
   destroy(): void {
     this.#socket.destroy();
   }

@@ -1,21 +1,21 @@
-// WebSocket frames (RFC 6455 section 5.2) as pure functions: bytes in, frames out, and back. Clients mask every
-// frame and servers none, and a receiver must refuse the other way round.
+// Encodes and decodes WebSocket frames (RFC 6455 section 5.2). Clients must mask every frame, and servers must not mask
+// any. A receiver must refuse frames that break this rule.
 import { randomBytes } from 'node:crypto';
 
-/** The opcodes of RFC 6455; 8 and above are control frames. */
+/** The opcodes of RFC 6455. Opcodes from 8 on are control frames. */
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** Close codes we send (RFC 6455 section 7.4.1). */
+/** The close codes that are sent (RFC 6455 section 7.4.1). */
 export const closeCodes = { normal: 1000, protocolError: 1002, tooBig: 1009, internalError: 1011 } as const;
 
-/** One frame, unmasked. */
+/** One frame, with its mask removed. */
 export interface WebSocketFrame {
   readonly fin: boolean;
   readonly opcode: number;
   readonly payload: Buffer;
 }
 
-/** The peer broke the protocol; `closeCode` is what to close with. */
+/** The peer violated the protocol. The connection should be closed with `closeCode`. */
 export class WebSocketFault extends Error {
   readonly closeCode: number;
 
@@ -26,7 +26,7 @@ export class WebSocketFault extends Error {
   }
 }
 
-/** Bytes of one frame. `masked` is what a client must do and a server must not. */
+/** Returns the bytes of one frame. `masked` must be true for a client and false for a server. */
 export function encodeFrame(frame: WebSocketFrame, masked: boolean): Buffer {
   const { length } = frame.payload;
   const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
@@ -45,25 +45,25 @@ export function encodeFrame(frame: WebSocketFrame, masked: boolean): Buffer {
   return bytes;
 }
 
-/** Exclusive-or with the repeated key, in place: masks and unmasks. */
+/** Applies the mask to the bytes, or removes it. Changes `bytes`. */
 export function applyMask(bytes: Buffer, key: Buffer): void {
   const [k0 = 0, k1 = 0, k2 = 0, k3 = 0] = key;
   const keys = [k0, k1, k2, k3];
   for (let i = 0; i < bytes.length; i++) bytes[i] = (bytes[i] ?? 0) ^ (keys[i & 3] ?? 0);
 }
 
-/** Turns received chunks into frames. */
+/** Splits received bytes into frames. */
 export interface FrameReader {
   /**
-   * Takes a chunk of any size and gives the frames it completed.
-   * @throws WebSocketFault when the bytes break RFC 6455; the reader is unusable from then on
+   * Takes a chunk of any size and returns the frames that are now complete.
+   * @throws WebSocketFault when the bytes violate RFC 6455; the reader cannot be used after that
    */
   push(chunk: Buffer): readonly WebSocketFrame[];
 }
 
 /**
- * A reader that wants every frame masked (the server's side) or none (the client's), and no payload above
- * `maxPayloadBytes`.
+ * Makes a reader. `masked` must be true for a server, whose client must mask all frames, and false for a client. A
+ * larger payload than `maxPayloadBytes` is refused.
  */
 export function createFrameReader(options: {
   readonly masked: boolean;
@@ -84,7 +84,7 @@ export function createFrameReader(options: {
         neededBytes = head.neededBytes;
         if (rest.length < neededBytes) break;
         const payload = rest.subarray(head.headLength, neededBytes);
-        // The mask is undone in place: the chunk belongs to this reader alone.
+        // The mask is removed in place, because nobody else uses this chunk.
         if (head.key !== undefined) applyMask(payload, head.key);
         frames.push({ fin: head.fin, opcode: head.opcode, payload });
         rest = rest.subarray(neededBytes);
@@ -102,7 +102,7 @@ interface FrameHead {
   readonly opcode: number;
   readonly headLength: number;
   readonly key: Buffer | undefined;
-  /** Whole frame, or as much as is needed to know more. */
+  /** The length of the whole frame. When the head is not complete yet, the bytes that are needed to go on. */
   readonly neededBytes: number;
 }
 

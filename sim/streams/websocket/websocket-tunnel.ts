@@ -1,10 +1,13 @@
-// A byte stream inside WebSocket binary messages: what `SPDY/3.1+portforward.k8s.io` runs SPDY on (KEP-4006).
-// Message borders mean nothing here: Go's SPDY framer writes every field of a frame as a message of its own.
+// A byte stream inside binary WebSocket messages. `SPDY/3.1+portforward.k8s.io` transports SPDY in it (KEP-4006).
+// Message boundaries have no meaning: Go's SPDY framer sends each field of a frame as its own message.
 import { Duplex } from 'node:stream';
 import { closeCodes } from './websocket-frames.ts';
 import { WebSocketConnection, type WebSocketOptions } from './websocket-connection.ts';
 
-/** Makes the tunnel; it owns the socket. Ending it sends close code 1000, a text message breaks it off. */
+/**
+ * Makes the tunnel. After that, only the tunnel may use the socket. Ending it sends close code 1000. A text message
+ * from the peer closes it.
+ */
 export function createTunnel(socket: Duplex, options: WebSocketOptions): Duplex {
   let isOver = false;
   const tunnel = new Duplex({
