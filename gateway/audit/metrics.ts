@@ -1,23 +1,24 @@
-// Counts of auditing. Requests only add to plain numbers; prom-client reads them when metrics are scraped.
+// Metrics of the audit log. Requests only add to plain numbers; prom-client reads these numbers when metrics are
+// scraped.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
 import type { AuditSink } from './sinks/sink.ts';
 
-/** Counted since the start. */
+/** Numbers that only grow while the process runs. */
 export interface AuditCounts {
-  /** Events made. */
+  /** Audit events written. */
   events: number;
-  /** Requests at level None and at level Metadata. */
+  /** How many requests were audited at level None, and how many at level Metadata. */
   none: number;
   metadata: number;
-  /** Requests answered 503 because their events could not be stored. */
+  /** Requests that were answered 503 because their audit events could not be stored. */
   refused: number;
-  /** Events a full sink did not take, by sink. */
+  /** Events that were not recorded because the sink was full, by sink. */
   readonly dropped: Map<AuditSink['name'], number>;
-  /** Attempts to store that failed, by sink. */
+  /** Failed attempts to store events, by sink. */
   readonly failed: Map<AuditSink['name'], number>;
-  /** Events that were taken but never stored, by sink. */
+  /** Events that a sink had accepted but could never store, by sink. */
   readonly lost: Map<AuditSink['name'], number>;
 }
 
@@ -26,12 +27,15 @@ export function makeAuditCounts(sinks: readonly AuditSink['name'][]): AuditCount
   return { events: 0, none: 0, metadata: 0, refused: 0, dropped: zeros(), failed: zeros(), lost: zeros() };
 }
 
-/** Adds to the count of one sink. */
+/** Adds `by` to the number of one sink. */
 export function count(counts: Map<AuditSink['name'], number>, name: AuditSink['name'], by = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + by);
 }
 
-/** @param spoolBytes bytes that wait on disk for the webhook; undefined without a webhook */
+/**
+ * Registers the metrics of the audit log.
+ * @param spoolBytes bytes that wait on disk for the webhook; undefined without a webhook
+ */
 export function registerAuditMetrics(
   registry: Registry,
   counts: AuditCounts,
