@@ -1,51 +1,60 @@
-// Cuts a List or Table that is still arriving into its items, as bytes. A chunk may end anywhere, and kind and metadata
-// may follow the items. Only the current item is kept, or one member with a million objects would fill the memory.
+// Splits a List or Table that is still arriving into the bytes of its items. A chunk may end anywhere, and kind and
+// metadata may follow the items. Only the current item is kept in memory; otherwise one cluster with a million objects
+// would fill it.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';
 
-/** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
+/** Bytes. An object in etcd has at most about 1.5 MB, and its JSON with base64 and escapes stays below this limit. */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Bytes of kind, metadata or column definitions. */
+/** Limit in bytes for the other fields of the list: kind, metadata and column definitions. */
 const maxFieldBytes = 1024 * 1024;
 
-/** The parts that one chunk brought, in their order. */
+/** The fields and items that were completed by one chunk, in order. */
 export interface ListPart {
-  /** Fields of the list itself: kind, apiVersion, metadata, columnDefinitions. */
+  /** Fields of the list itself, as JSON: kind, apiVersion, metadata, columnDefinitions. */
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
-  /** True once items or rows have begun, or when there are none. */
+  /** True once the first item or row has begun, or when the list has ended without one. */
   readonly begun: boolean;
   /**
-   * Brackets and UTF-8 were checked here. The rest of an object's grammar is checked when it is marked (item-bytes.ts).
+   * The bytes of each item. Only brackets and UTF-8 have been checked; item-bytes.ts checks the rest of the JSON when
+   * it writes the cluster's name into the item.
    */
   readonly items: readonly Buffer[];
 }
 
-/** Made for one answer; give it every chunk in order. */
+/** Splits the answer of one cluster. It must get every chunk, in order. */
 export interface ListCutter {
-  /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
+  /**
+   * Takes the next chunk.
+   * @throws GatewayError MEMBER_BAD_RESPONSE; its message quotes nothing that the cluster sent
+   */
   push(chunk: Buffer): ListPart;
-  /** The answer has ended. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
+  /**
+   * Must be called when the answer has ended.
+   * @throws GatewayError MEMBER_BAD_RESPONSE when the list is not complete
+   */
   finish(): void;
 }
 
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
 /**
- * Makes the cutter of one answer. It stays one function, because all steps of its state machine share its variables.
- * @param cluster named in errors
+ * Makes a cutter for the answer of one cluster. It is one large function because all states of the parser share these
+ * variables.
+ * @param cluster name of the cluster, for error messages
  */
 export function makeListCutter(cluster: string): ListCutter {
   const valueEnd = new ValueEnd();
   let state: State = 'start';
   let key = '';
-  /** Pieces of the current token from earlier chunks. */
+  /** Bytes from earlier chunks that belong to the current token. */
   let pieces: Buffer[] = [];
   let pieceBytes = 0;
   let begun = false;
-  /** Fields that have come. */
+  /** Names of the fields of the list that have been read. */
   const seen = new Set<string>();
 
   const bad = (what: string): GatewayError =>
@@ -56,7 +65,7 @@ export function makeListCutter(cluster: string): ListCutter {
         return token;
       }
     } catch {
-      // The error below quotes nothing of the text.
+      // Security: the error below does not quote the text, which may hold a secret.
     }
     throw bad('it is not JSON');
   };
@@ -89,7 +98,7 @@ export function makeListCutter(cluster: string): ListCutter {
       state = 'colon';
     }
   };
-  /** A byte between tokens; true when a token begins with it. */
+  /** Handles a byte between two tokens; returns true when a token begins with it. */
   const onByte = (c: number): boolean => {
     switch (state) {
       case 'start':
@@ -155,7 +164,8 @@ export function makeListCutter(cluster: string): ListCutter {
         if (pieceBytes > (state === 'item' || state === 'first-item' ? maxItemBytes : maxFieldBytes)) {
           throw bad('an object in it is too long');
         }
-        // Pieces are joined once, when the token is complete; joining with every chunk would take quadratic time.
+        // The bytes of a token are joined once, when it is complete. Joining them at every chunk would take quadratic
+        // time.
         pieces.push(piece);
         if (end < 0) break;
         const token = pieces.length === 1 ? piece : Buffer.concat(pieces);
@@ -172,7 +182,10 @@ export function makeListCutter(cluster: string): ListCutter {
   };
 }
 
-/** Fields kept of a list beside its items. Others are dropped, so that no member can fill the memory with them. */
+/**
+ * The fields of a list that are kept, beside its items. Other fields are dropped, so that a cluster cannot fill the
+ * memory with them.
+ */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
 
 function isItems(key: string): boolean {
