@@ -1,4 +1,4 @@
-// The configuration of a gateway after every fault in it was reported: what the rest of the program reads.
+// The type of a checked configuration, as the rest of the program reads it.
 import type { IdentityMode } from '../../cache/model/records.ts';
 import type { AuditConfig } from '../audit/config.ts';
 import type { AuthenticationFlags } from './authentication-flags.ts';
@@ -10,7 +10,7 @@ import type { IndexConfig } from './index-config.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { TracingConfig } from '../tracing/config.ts';
 
-/** Everything `serve` needs to know. Paths are absolute. */
+/** Everything that `portcullis serve` needs to know. Paths are absolute. */
 export interface Config {
   readonly listen: HostPort;
   readonly opsListen: HostPort;
@@ -24,25 +24,28 @@ export interface Config {
   readonly clusterDomain: string | undefined;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly logLevel: LogLevel;
-  /** How long readyz fails while requests are still taken. */
+  /** At shutdown, how long readyz fails before the gateway stops to accept requests. */
   readonly shutdownDelayMs: number;
-  /** How long requests under way may take after that. */
+  /** At shutdown, how long running requests may go on after the gateway has stopped to accept new ones. */
   readonly shutdownGraceMs: number;
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
-  /** By what times are shortened for a test; 1 otherwise. The durations here are shortened already. */
+  /**
+   * In tests below 1: the factor by which all durations were shortened. The durations in this object include it
+   * already.
+   */
   readonly timeScale: number;
-  /** As whom requests go out when they impersonate. */
+  /** Rules for the user that member clusters see. */
   readonly outgoing: IdentityConfig;
   readonly limits: LimitsConfig;
-  /** Undefined: nothing is audited. */
+  /** Undefined when there is no audit log. */
   readonly audit: AuditConfig | undefined;
-  /** Undefined without a hub. */
+  /** Undefined when there is no hub. */
   readonly hub: HubConfig | undefined;
-  /** Undefined or absent: there is no index. */
+  /** Undefined or absent when there is no index. */
   readonly index?: IndexConfig | undefined;
-  /** Undefined or absent: nothing is traced. */
+  /** Undefined or absent when nothing is traced. */
   readonly tracing?: TracingConfig | undefined;
-  /** Processes that serve; absent or 1: the one process does everything. */
+  /** Number of worker processes. Absent or 1: one process does everything. */
   readonly workers?: number;
 }
