@@ -1,5 +1,6 @@
-// Asks again, for every open stream, whether its caller is still the same and may still do this, and ends the streams
-// of callers who may not. While the hub cannot be asked no stream is ended: it would be every watch of every user.
+// Checks every open stream regularly: whether its credential is still valid for the same user, and whether the user may
+// still do this. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise every watch
+// of every user would end at once.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';
@@ -9,49 +10,58 @@ import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** One exchange that may last, as it was let in. */
+/** A request that may stay open for long, as it was when it was let in. */
 export interface ReviewedStream {
-  /** What the caller showed. Holds the credential; kept only as long as the exchange. */
+  /** The request's headers and certificate. It contains the credential and must not be kept longer than the stream. */
   readonly request: AuthenticationRequest;
   readonly caller: User;
-  /** The questions that the authorizer answered, with what is known of the cluster now. */
+  /** The questions that the authorizer answered when the request was let in, with the present labels of the cluster. */
   questions(): readonly Attributes[];
-  /** Ends it, visibly cut for the client. */
+  /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;
 }
 
-/** The streams under review. */
+/** The open streams that are checked regularly. */
 export interface StreamReviews {
   follow(stream: ReviewedStream): void;
   forget(stream: ReviewedStream): void;
-  /** Reviews every stream once; resolves when all are done. */
+  /** Checks every stream once; resolves when all have been checked. */
   sweep(): Promise<void>;
-  /** Ends every stream whose credential has ended. */
+  /** Ends every stream whose credential has expired. */
   expire(): void;
   close(): void;
 }
 
-/** What reviews depend on. Authenticator and authorizer are those of new requests, with their caches. */
+/** What the checks depend on. Authenticator and authorizer are those of new requests, with the same caches. */
 export interface StreamReviewOptions {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly intervalMs?: number;
-  /** Streams end with the credential that opened them; otherwise only rights are reviewed. Default true. */
+  /**
+   * True (the default): a stream ends when the credential that opened it expires or is revoked. False: only rights are
+   * checked.
+   */
   readonly endExpired?: boolean;
-  /** Unix milliseconds: certificates and tokens end by the wall clock. */
+  /** The present time in milliseconds since 1970; the expiry of certificates and tokens is compared with it. */
   readonly now?: () => number;
 }
 
-/** With caches of 10 s a revoked right is seen by the second sweep at the latest: a stream ends within 60 s. */
+/**
+ * Reviews are cached for 10 seconds, so a revoked right is found by the second check at the latest: a stream ends
+ * within 60 seconds.
+ */
 export const defaultIntervalMs = 30_000;
-/** How often credentials are checked whose end is known. */
+/** How often credentials with a known expiry are checked. */
 const expiryIntervalMs = 1_000;
-/** Reviews under way at the same time: many streams share few tokens, and the hub is asked once for each. */
+/**
+ * How many streams are checked at the same time. It can be small: many streams share a token, and the hub is asked once
+ * for each token.
+ */
 const concurrency = 16;
-/** After so many reviews from caches, other work of the process gets its turn. */
+/** After so many checks that caches have answered, other work of the process gets its turn. */
 const batch = 200;
 
-/** Starts the clock. Streams of one token share its review, since all of them are reviewed within one sweep. */
+/** Starts the regular checks. Streams with the same token share one review, since all streams are checked together. */
 export function startStreamReviews(options: StreamReviewOptions): StreamReviews {
   return new RunningReviews(options);
 }
@@ -60,7 +70,7 @@ class RunningReviews implements StreamReviews {
   readonly #options: StreamReviewOptions;
   readonly #endExpired: boolean;
   readonly #streams = new Set<ReviewedStream>();
-  /** Those of `#streams` whose credential says when it ends. */
+  /** Those of `#streams` whose credential has a known expiry. */
   readonly #expiring = new Set<ReviewedStream>();
   readonly #timers: readonly NodeJS.Timeout[];
   #sweeping: Promise<void> | undefined;
