@@ -1,6 +1,6 @@
-// Shows for each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see
-// it, and in one line when the gateway starts. Each change of a record is an event for all who watch clusters, so
-// progress is shown in tens of percent.
+// Shows for each cluster whether it is in the index: in its record, which `kubectl get clusters` and its watches show,
+// and in one line when the gateway starts. Every change of a record is an event for all watchers, so progress is shown
+// only in steps of ten percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -11,18 +11,21 @@ import { mendCommand } from '../../search/sync/read-as.ts';
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 
-/** Of `--index-resources`. */
+/** The resources of `--index-resources`; undefined when the flag was not given. */
 type Resources = readonly string[] | undefined;
 
-/** Changes within this time are written together. */
+/** Changes within this time are written to the records together. */
 const gatherMs = 100;
-/** Progress has no event, so it is read at this interval. */
+/** The index gives no event when a first list makes progress, so its progress is read at this interval. */
 const progressMs = 2_000;
-/** How often a start waits for clusters that are still read for the first time. */
+/** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;
 const namedClusters = 5;
 
-/** Keeps the records up to date until it is ended. */
+/**
+ * Keeps the `indexed` status of all records up to date.
+ * @returns a function that stops it
+ */
 export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
   let isSyncing = false;
@@ -41,7 +44,8 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters one round takes a while; rounds take a twentieth of the time at most.
+  // With thousands of clusters, writing all records takes a while. So the pause is at least twenty times as long as the
+  // last round took.
   const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
@@ -53,7 +57,7 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** The same object as before when nothing changed. */
+/** The new status; the previous object itself when nothing has changed. */
 function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
   if (before?.summary === summary && before.condition.message === shown.message) return before;
   const isSame = before?.condition.status === shown.status;
@@ -63,12 +67,18 @@ function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed
   return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...shown, lastTransitionTime }) });
 }
 
-/** The command that lets the index read a cluster, with the kubeconfig context where the gateway knows it. */
+/**
+ * The command with which an administrator lets the index read a cluster. For a cluster from a kubeconfig it names the
+ * context.
+ */
 function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
-/** One line about the clusters that the index may not read, with the command that grants it; undefined for none. */
+/**
+ * A line for the operator about clusters that the index may not read, with the command that grants it the right;
+ * undefined when there are none.
+ */
 export async function forbiddenLine(
   index: Followed,
   records: Records,
