@@ -1,12 +1,12 @@
-// The ends of everything that a gateway has started, in the order in which they are called. A start that fails half-way
-// ends what was started so far.
+// Runs the cleanup of everything that a gateway has started, in reverse order. When the start fails half-way, the parts
+// started so far are cleaned up.
 
-/** Ends of what was begun; the last is called first. */
+/** Cleanup functions; they are called from the last to the first. */
 export type Closers = (() => void)[];
 
 /**
- * Assembles something of parts that each must be ended; when that fails, what was begun is ended at once.
- * @param assemble adds to `closers` whatever it begins; `closeAll` ends all of it, once
+ * Runs `assemble`; when it rejects, everything it has started is cleaned up.
+ * @param assemble adds a cleanup function to `closers` for each thing it starts; its `closeAll` calls all of them, once
  */
 export async function assembled<T>(assemble: (closers: Closers, closeAll: () => void) => Promise<T>): Promise<T> {
   const closers: Closers = [];
