@@ -21,7 +21,7 @@ import { observe } from './steps/observe.ts';
 import { receive } from './steps/receive.ts';
 import { recover } from './steps/recover.ts';
 
-/** The chain of every gateway but the one below: requests go out as the caller, by impersonation. */
+/** The chain of a gateway that impersonates: clusters see every request as coming from the caller. */
 export const chain = linked(
   receive, //      gives the request an id and a clock
   recover, //      whatever is thrown below becomes a Status
@@ -39,8 +39,8 @@ export const chain = linked(
 );
 
 /**
- * The chain of `--identity=self`, for one person at their own machine: requests go out with the credential of their
- * kubeconfig and impersonate nobody (rule "no identity, no bytes"). All other steps are the same.
+ * The chain of `--identity=self`, for one person at their own machine. Requests are sent with the credential of the
+ * person's kubeconfig and impersonate nobody (docs/rules.md, "No identity, no bytes").
  */
 export const selfChain = linked(
   receive,
