@@ -1,5 +1,5 @@
-// Turns what went wrong on the way to the gateway into a sentence and a next step. Node reports one mistake (the
-// wrong CA) under half a dozen codes, depending on where the chain breaks.
+// Turns errors on the way to the gateway into a sentence and a next step. Node reports one mistake, the wrong CA, with
+// half a dozen codes, depending on where the verification fails.
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
@@ -9,7 +9,7 @@ const untrustedCodes = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // The data directory was made anew: same subject, another key.
+  // Occurs when the data directory of the gateway was made anew: the new CA has the same subject but another key.
   'CERT_SIGNATURE_FAILURE',
   'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
 ]);
@@ -17,7 +17,7 @@ const untrustedCodes = new Set([
 const caStep =
   'Pass the certificate of the CA that signed it: --certificate-authority DATA-DIR/ca.crt (`portcullis serve` makes one there).';
 
-/** A {@link Failure} for an error met before the gateway answered. */
+/** A {@link Failure} for an error that occurred before the gateway answered. */
 export function explainConnection(error: unknown, connection: Connection, timeoutMs: number): Failure {
   const { root } = connection;
   const code = codeOf(error);
@@ -38,7 +38,7 @@ export function explainConnection(error: unknown, connection: Connection, timeou
   return explainTls(error, code, fail, root);
 }
 
-/** The second half of {@link explainConnection}: the connection is there, TLS fails on it, or something else does. */
+/** The part of {@link explainConnection} for errors of TLS, and for all errors that are not explained elsewhere. */
 function explainTls(
   error: unknown,
   code: string | undefined,
@@ -75,7 +75,10 @@ function explainTls(
   return fail(`the request to ${root} failed: ${messageOf(error)}`, 'Check that the gateway runs and is reachable.');
 }
 
-/** A {@link Failure} for an answer other than 200; the message of a `metav1.Status` is kept. */
+/**
+ * A {@link Failure} for an answer with a status other than 200. It includes the message when the answer is a
+ * `metav1.Status`.
+ */
 export function explainStatus(status: number, body: string, connection: Connection): Failure {
   const { root } = connection;
   const said = statusMessage(body);
@@ -115,7 +118,7 @@ export function explainStatus(status: number, body: string, connection: Connecti
   );
 }
 
-/** Message of a `metav1.Status`; undefined for anything else. */
+/** The message of a `metav1.Status`; undefined when the text is none. */
 export function statusMessage(body: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
@@ -123,7 +126,7 @@ export function statusMessage(body: string): string | undefined {
       return parsed.message;
     }
   } catch {
-    // Not JSON: some other server's page, nothing worth showing.
+    // The body is not JSON, so another kind of server answered. Its page would not help.
   }
   return undefined;
 }

@@ -1,6 +1,5 @@
-// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there. It
-// is all the gateway may do in that cluster: nothing is granted that was not asked for, and the output says how to
-// check it.
+// `portcullis generate member-access`: prints the RBAC objects that a member cluster needs, for an administrator to
+// read and apply. They grant the gateway nothing that was not asked for, and the output says how to check that.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -17,7 +16,7 @@ import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags of the verb, as commander parses them. */
+/** Flags of the command, as commander parses them. */
 export interface MemberAccessFlags extends KubeconfigFlags {
   readonly gatewayServiceAccount?: string;
   readonly constrained?: boolean;
@@ -49,8 +48,8 @@ Examples:
 
 /**
  * Prints the objects as YAML, or applies them.
- * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves,
- *   or refuses what is applied
+ * @throws Failure (rejects): with exit code 2 for flags that contradict each other, otherwise when the cluster cannot
+ * be asked or refuses an object
  */
 export async function generateMemberAccess(flags: MemberAccessFlags, terminal: Terminal): Promise<void> {
   const { head, objects } = await madeOf(flags, terminal);
@@ -63,7 +62,7 @@ export async function generateMemberAccess(flags: MemberAccessFlags, terminal: T
 }
 
 interface Made {
-  /** Comments for the reader. */
+  /** Comments above the YAML, for the person who reads it. */
   readonly head: string;
   readonly objects: readonly AccessObject[];
 }
@@ -83,7 +82,7 @@ async function madeOf(flags: MemberAccessFlags, terminal: Terminal): Promise<Mad
   return { head: headOf(access), objects: memberAccessObjects(access) };
 }
 
-/** For a gateway whose credential may impersonate already. */
+/** Objects for the index only, for a gateway that may impersonate in the cluster already. */
 function indexAlone(flags: MemberAccessFlags): Made {
   const index = readIndex(flags);
   if (index === undefined) {
@@ -103,7 +102,7 @@ function indexAlone(flags: MemberAccessFlags): Made {
   return { head: commented(lines), objects: indexAccessObjects(index) };
 }
 
-/** Adds `generate` with its one thing to the program. */
+/** Adds the command `generate member-access` to the program. */
 export function addGenerateCommand(program: Command, terminal: Terminal): void {
   const example = '\nExamples:\n  $ portcullis generate member-access --gateway-service-account portcullis/gateway';
   program
@@ -161,7 +160,10 @@ async function readableResources(
   return readDiscovery(flags.discovery);
 }
 
-/** Flags that choose a cluster, where none is asked what it serves. */
+/**
+ * Refuses flags that choose a cluster when no cluster will be asked.
+ * @throws Failure (usage)
+ */
 function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAccessFlags): void {
   const isChosen = kubeconfig !== undefined || context !== undefined;
   if (discovery === undefined && (apply === true || !isChosen)) return;
@@ -176,7 +178,7 @@ function connectionToMember(flags: MemberAccessFlags, terminal: Terminal): Conne
     return findConnection(flags, terminal, serverRoot);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The usual advice speaks of flags that other commands have.
+    // The original advice names flags that this command does not have, so it is replaced.
     const otherwise = flags.apply === true ? 'leave out --apply' : 'give --discovery FILE';
     throw usageFailure(error.message, `Choose the cluster with --kubeconfig and --context, or ${otherwise}.`, error);
   }
@@ -221,7 +223,7 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
   return keys;
 }
 
-/** Says what the reader is about to grant, and how to see that it is no more. */
+/** Comments that say what the objects grant, and how to check it. */
 function headOf({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
   const { namespace, name } = account;
   const lines = [
