@@ -1,9 +1,9 @@
-// The flags of `serve` that bound what users, clusters and clients may take. The defaults in --help are the
-// constants of the configuration.
+// The flags of `portcullis serve` that limit what users, clusters and clients may use. The defaults shown in --help
+// come from the code that reads the configuration.
 import type { Command } from 'commander';
 import { defaultLimits } from '../gateway/config/limits-config.ts';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/** Adds these flags. Their values are checked later, with the rest of the configuration. */
 export function addLimitsFlags(command: Command): Command {
   const flag = (flags: string, description: string, name: keyof typeof defaultLimits): void =>
     void command.option(flags, `${description} (default: ${defaultLimits[name]})`);
