@@ -11,7 +11,7 @@ import { impersonatingHeaders } from './site.ts';
 const seconds = 2;
 const connections = 16;
 
-/** Requests per second, by the protocol of the client. */
+/** Measures how many requests per second the load generator sends to the stub API server, by HTTP version. */
 export async function measureCeiling(bench: Bench): Promise<Readonly<Record<string, number>>> {
   const dir = await mkdtemp(path.join(bench.site.dir, 'ceiling-'));
   const member = await startStubMember(dir, bench.site.live, bench.progress);

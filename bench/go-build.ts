@@ -11,19 +11,21 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 /**
- * A first build compiles net/http and crypto/tls, which takes about a minute on two busy cores. `rivals/clusterpedia`
- * compiles a whole Kubernetes API server.
+ * A first build takes about a minute on two busy cores, because it compiles net/http and crypto/tls.
+ * `rivals/clusterpedia` takes longer: it contains a whole Kubernetes API server.
  */
 const buildTimeoutMs = 30 * 60_000;
 
 /** Folder of a Go program below bench/. Its last part is also the name of the binary. */
 export type GoProgram = 'load' | 'stub' | 'rivals/clusterpedia' | 'rivals/goproxy';
 
-/** Programs that are built with the same flags as those in test/controlplane, so that Go's build cache serves both. */
+/**
+ * Programs that must be built with the same flags as those in test/controlplane, so that both share Go's build cache.
+ */
 const likeControlPlane: ReadonlySet<GoProgram> = new Set(['rivals/clusterpedia']);
 
 /**
- * Path of the program's binary; it is built first when it does not exist.
+ * Returns the path of the program's binary, which is built first when it does not exist.
  * @throws Error (rejects) when Go is not installed or the build fails
  */
 export async function buildGo(program: GoProgram, progress: (line: string) => void): Promise<string> {

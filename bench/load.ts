@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 /** HTTP version between client and proxy. */
 export type Protocol = 'h1' | 'h2';
 
-/** Pairs of name and value, sent as they are. */
+/** HTTP headers as pairs of name and value; they are sent unchanged. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 /** A group of connections that send the same request. Must match `group` in load/main.go. */
@@ -20,7 +20,7 @@ export interface LoadGroup {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly expectStatus?: number;
-  /** True: the latencies of this group are also counted in one result together with those of all other such groups. */
+  /** True: the latencies of this group also go into one common result of all groups that have this set. */
   readonly pooled?: boolean;
   /** True: each connection is upgraded, and a request is then a small message that comes back. */
   readonly echo?: boolean;
@@ -41,10 +41,10 @@ export interface LoadSpec {
   readonly seconds?: number;
   readonly warmupSeconds?: number;
   readonly maxRequests?: number;
-  /** When set, every connection reads no faster than this. */
+  /** When set, every connection reads no more than so many megabytes per second. */
   readonly readMbPerSecond?: number;
   readonly streamsPerConnection?: number;
-  /** How many seconds `events` measures the events of open watches. */
+  /** For how many seconds the method `events` measures the events of open watches. */
   readonly eventSeconds?: number;
   /** True for HTTP/1.1 without TLS. */
   readonly plain?: boolean;
@@ -72,7 +72,7 @@ export interface RequestsResult {
   readonly event: 'result';
   readonly seconds: number;
   readonly groups: readonly GroupResult[];
-  /** The common result of all groups with `pooled`; undefined when there are none. */
+  /** The common result of all groups that have `pooled` set; undefined when there are none. */
   readonly pooled?: GroupResult;
   readonly cpuSeconds: number;
   /** CPU time of the load generator as a share of all cores of the machine. */
@@ -107,9 +107,9 @@ export interface EventsResult {
 
 /** A load process that is connected and warmed up. */
 export interface Load<Result> {
-  /** Starts the measurement; resolves with its result. For watches, resolves when all are open. */
+  /** Starts the measurement; resolves with its result. For watches, it resolves when all of them are open. */
   readonly go: () => Promise<Result>;
-  /** Measures the events of open watches for `eventSeconds` seconds. */
+  /** Measures the events of open watches for `eventSeconds` seconds; resolves with the result. */
   readonly events: () => Promise<EventsResult>;
   /** Closes every connection. It may be called twice. */
   readonly close: () => Promise<void>;

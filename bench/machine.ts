@@ -9,7 +9,7 @@ import type { Target } from './targets/target.ts';
 
 const run = promisify(execFile);
 
-/** The machine and all versions. It is printed above every table and stored in the JSON. */
+/** The machine and the versions of all programs. It is printed above every table and stored in the JSON. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -18,13 +18,13 @@ export interface Machine {
   readonly node: string;
   readonly go: string;
   readonly member: string;
-  /** Version by name of the program; `not installed` when it is missing. */
+  /** Version of each measured program, by its name; `not installed` when it is missing. */
   readonly targets: Readonly<Record<string, string>>;
   /** Git commit of the working tree, with `-dirty` when it has changes. */
   readonly commit: string;
 }
 
-/** Collects the description. A missing program is no error. */
+/** Collects the versions and the hardware of this machine. A missing program is no error. */
 export async function describeMachine(member: BenchMember, targets: readonly Target[]): Promise<Machine> {
   const versions: [string, string][] = [];
   for (const target of targets) {

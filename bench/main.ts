@@ -39,8 +39,8 @@ import type { Target } from './targets/target.ts';
 
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy, kubectlProxy];
 /**
- * Run only when they are named: `go-tuned` is another setting of `go`, and `kubectl-proxy` does less work than the
- * others.
+ * Programs that run only when they are named: `go-tuned` is another setting of `go`, and `kubectl-proxy` does less work
+ * than the other programs.
  */
 const onDemand = new Set(['go-tuned', 'kubectl-proxy']);
 const scenarios: readonly Scenario[] = [
@@ -151,7 +151,7 @@ async function publish(report: Report, lanes: readonly Lane[], options: Options)
   progress('wrote docs/performance.md');
 }
 
-/** 0 when no request failed and every limit holds, otherwise 1. */
+/** The exit code: 0 when no request failed and every limit holds, otherwise 1. */
 function exitCode(report: Report): number {
   const failedSamples = report.samples.filter((sample) => sample.errors > 0);
   const open = report.checks.filter(({ outcome }) => outcome !== 'holds');

@@ -15,25 +15,25 @@ import { clusterName, userGroups } from './names.ts';
  */
 export const memberTlsName = 'localhost';
 
-/** An API server, as the measured proxies need it. */
+/** The API server behind the measured proxies. */
 export interface BenchMember {
   readonly kind: 'kube-apiserver' | 'stub';
   readonly host: string;
   readonly port: number;
   readonly caFile: string;
-  /** The bearer token of the proxies for this server, and a file that contains it. */
+  /** The token with which the proxies authenticate to the API server; tokenFile contains the same token. */
   readonly token: string;
   readonly tokenFile: string;
-  /** A kubeconfig with one context, called {@link clusterName}, and that token. */
+  /** Path of a kubeconfig with one context, called {@link clusterName}, and the token of the proxies. */
   readonly kubeconfigFile: string;
-  /** Its Kubernetes version, or that of the stub. */
+  /** Kubernetes version of the API server, or a name for the stub. */
   readonly version: string;
   readonly stop: () => Promise<void>;
 }
 
 /** Path of the ConfigMap that every GET reads. */
 export const configMapPath = '/api/v1/namespaces/bench/configmaps/bench';
-/** A watch that never gets an event. */
+/** Path of a watch that never gets an event. */
 export const idleWatchPath =
   '/api/v1/namespaces/bench/configmaps?watch=1&timeoutSeconds=3000&fieldSelector=metadata.name%3Dnone';
 
@@ -64,7 +64,7 @@ export async function startRealMember(dir: string, progress: (line: string) => v
   }
 }
 
-/** Starts the stub. It has the same headers and protocols as a kube-apiserver but does almost no work. */
+/** Starts the stub API server. It has the same headers and protocols as a kube-apiserver but does almost no work. */
 export async function startStubMember(
   dir: string,
   live: LiveProcesses,

@@ -3,5 +3,7 @@
 /** Name of the cluster in paths, kubeconfigs and contexts. */
 export const clusterName = 'bench';
 
-/** The groups of every user. RBAC of the API server grants the first group what the scenarios read. */
+/**
+ * The groups of every user. RBAC in the cluster grants the first group the right to read what the scenarios request.
+ */
 export const userGroups = ['bench-readers', 'bench-team'] as const;

@@ -15,7 +15,7 @@ export interface Options {
   /** Names of programs to measure; empty when none was given, which means all that run by default. */
   readonly targets: readonly string[];
   readonly rounds: number;
-  /** Length of one sample of requests; undefined for the scenario's own length. */
+  /** Length of one sample of requests, in seconds; undefined for the scenario's own length. */
   readonly seconds: number | undefined;
   readonly member: 'kube-apiserver' | 'stub';
   readonly out: string;
@@ -44,9 +44,9 @@ export const usage = `npm run bench -- [SCENARIO…] [options]
   --help`;
 
 /**
- * Parses and checks the options.
+ * Parses and checks the command line options.
  * @param known names that --scenario and --target accept
- * @throws UsageError
+ * @throws UsageError whose message says what to do
  */
 export function parseOptions(
   argv: readonly string[],

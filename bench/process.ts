@@ -9,13 +9,13 @@ export interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** True to wait for the first line on standard output. */
+  /** True to wait until the process has printed its first line on standard output. */
   readonly firstLine?: boolean;
 }
 
 /**
- * A running process. Its standard input stays open as long as this process lives, so that the child can notice when it
- * ends.
+ * A running process. Its standard input stays open as long as the benchmark runs, so that the process can notice when
+ * the benchmark ends.
  */
 export interface BenchProcess {
   readonly pid: number;

@@ -39,7 +39,7 @@ export interface Site {
   /** The user as whom the load generator sends requests. */
   readonly user: BenchUser;
   readonly member: BenchMember;
-  /** Every process that was started; all are killed when the benchmark exits without calling `close`. */
+  /** All processes that were started. They are killed when the benchmark exits without calling `close`. */
   readonly live: LiveProcesses;
   readonly close: () => Promise<void>;
 }

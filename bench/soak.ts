@@ -15,9 +15,9 @@ const usage = `node bench/soak.ts [options]
   --seed N           order of faults, default 1
   --quick            2 cycles of 12 s, 100 watches, 40 requests/s: does it all work; growth is not judged`;
 
-/** By how much heap and external memory together may grow per cycle, as a share. */
+/** By what share heap and external memory together may grow per cycle. */
 const growthLimit = 0.005;
-/** The first cycle that is judged. In the cycles before it, caches fill. */
+/** The first cycle whose growth is judged. In the cycles before it, caches fill. */
 const firstJudged = 4;
 
 const { values } = parseArgs({
@@ -61,7 +61,8 @@ async function main(): Promise<number> {
       await site.idle();
       const holdings = await site.gateway.holdings();
       const streams = await site.openStreams();
-      // Compared with the state after the first cycle, when connections of probes, caches and compiled code exist.
+      // Later cycles are compared with the state after the first cycle, when connections of probes, caches and compiled
+      // code exist.
       const reference = records[0]?.holdings ?? holdings;
       records.push({ cycle, holdings, streams, ...outcome });
       const found = [...outcome.faults, ...handleFaults(reference, holdings, streams)];

@@ -7,7 +7,7 @@ import { userGroups } from './names.ts';
 import { type Site } from './site.ts';
 import { askOnce, type RunningTarget, type Target } from './targets/target.ts';
 
-/** kube-apiserver adds this group to every impersonated user, whatever the gateway sent. */
+/** A group that kube-apiserver adds to every impersonated user, whatever the gateway sent. */
 const addedByMember = 'system:authenticated';
 /** Headers of a client that pretends to be somebody else; no program may pass them on. */
 const hostile = [
@@ -16,7 +16,7 @@ const hostile = [
 ] as const;
 
 /**
- * Asks the API server through the program which user it sees. With the stub, also compares the headers that arrived.
+ * Asks the API server through the program which user it sees, and with the stub also which headers arrived.
  * @throws Error (rejects) when the API server saw anything but the token's user, impersonated with the gateway's
  * credential
  */
@@ -36,7 +36,7 @@ export async function verifyEqualWork(site: Site, target: Target, running: Runni
   assert.equal(user.username, site.user.name, `${target.title}: the member saw another user`);
   const groups = user.groups.filter((group) => group !== addedByMember);
   assert.deepEqual(groups.sort(), [...userGroups].sort(), `${target.title}: the member saw other groups`);
-  // These have no users, so they cannot refuse an unknown token.
+  // The programs `direct` and `kubectl-proxy` have no users, so they cannot refuse an unknown token.
   if (target.name === 'direct' || running.plain === true) return;
   await refusesStranger(target, running);
   if (site.member.kind === 'stub') await compareHeaders(site, target, running);

@@ -19,7 +19,7 @@ Examples:
 
 /**
  * Adds the command `check` to the program.
- * @param serve the command `serve`, whose flags are taken over
+ * @param serve the command `serve`; `check` accepts all its flags
  */
 export function addCheckCommand(program: Command, serve: Command, verbs: LongRunningVerbs): void {
   const check = program
@@ -31,8 +31,8 @@ export function addCheckCommand(program: Command, serve: Command, verbs: LongRun
     .addHelpText('after', examples)
     .action(async (options: CheckOptions) => void (await verbs.check(options)));
   for (const option of serve.options) {
-    // The flags of `serve` are hidden in the help of `check`, except --config. Each is copied, because hiding the
-    // original would also hide it in the help of `serve`.
+    // The help of `check` does not list the flags of `serve`, except --config. Each flag is copied before it is hidden,
+    // because otherwise it would be hidden in the help of `serve` too.
     check.addOption(
       Object.assign(Object.create(Option.prototype) as Option, option, { hidden: option.long !== '--config' }),
     );
@@ -40,7 +40,7 @@ export function addCheckCommand(program: Command, serve: Command, verbs: LongRun
 }
 
 /**
- * Checks the configuration and prints the result.
+ * Runs `portcullis check` and prints the result.
  * @returns the exit code
  */
 export async function check(options: CheckOptions, terminal: Terminal): Promise<number> {

@@ -109,11 +109,11 @@ export async function demo(options: DemoOptions): Promise<number> {
 
 interface Member {
   readonly simulator: Simulator;
-  /** The gateway's token in this cluster. */
+  /** The token with which the gateway authenticates to this simulated cluster. */
   readonly token: string;
 }
 
-/** Starts the simulated clusters and fills them with workloads. The functions that stop them are added to `closers`. */
+/** Starts the simulated clusters and fills them with workloads. Functions that stop them are added to `closers`. */
 async function startMembers(count: number, closers: (() => void | Promise<void>)[]): Promise<readonly Member[]> {
   const members: Member[] = [];
   for (let i = 0; i < count; i++) {
@@ -217,8 +217,8 @@ function membersKubeconfig(members: readonly Member[]): string {
 }
 
 /**
- * The kubeconfig for people. Context `portcullis` is the gateway itself, `portcullis-<cluster>` a cluster as the first
- * user, `<user>@portcullis-<cluster>` a cluster as another user.
+ * The kubeconfig for the person who runs the demo. Context `portcullis` is the gateway itself, `portcullis-<cluster>`
+ * is a cluster as the first user, `<user>@portcullis-<cluster>` a cluster as another user.
  */
 function usersKubeconfig(
   gateway: Gateway,

@@ -4,7 +4,10 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
-/** Adds these flags. Their values are checked later, with the rest of the configuration. */
+/**
+ * Adds the flags about the hub, and about the user that clusters see. Their values are checked later, with the rest of
+ * the configuration.
+ */
 export function addHubFlags(command: Command, note: (text: string) => void): Command {
   addHubObjectFlags(command);
   addHubDecisionFlags(command);

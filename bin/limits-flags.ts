@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { defaultLimits } from '../gateway/config/limits-config.ts';
 
-/** Adds these flags. Their values are checked later, with the rest of the configuration. */
+/** Adds the flags for limits. Their values are checked later, with the rest of the configuration. */
 export function addLimitsFlags(command: Command): Command {
   const flag = (flags: string, description: string, name: keyof typeof defaultLimits): void =>
     void command.option(flags, `${description} (default: ${defaultLimits[name]})`);

@@ -8,9 +8,9 @@ export type ServeOptions = ConfigInput;
 
 /** Flags of `portcullis demo`. Default values are filled in already, since the demo reads no configuration file. */
 export interface DemoOptions {
-  /** `HOST:PORT`. */
+  /** Listen address of the gateway, as `HOST:PORT`. */
   readonly listen: string;
-  /** `HOST:PORT`. */
+  /** Listen address for metrics and health checks, as `HOST:PORT`. */
   readonly opsListen: string;
   /** Number of simulated clusters, from 1 to 100. */
   readonly clusters: number;
@@ -19,17 +19,17 @@ export interface DemoOptions {
 }
 
 /**
- * The commands that need the code of the gateway. Each resolves with the exit code; undefined means 0. When one
- * rejects, the error is printed and its field `exitCode` (or 1) is used.
+ * The commands that need the code of the gateway. Each promise resolves with the exit code, or with nothing for 0. When
+ * it rejects, the error is printed and its field `exitCode` (or 1) is used.
  */
 export interface LongRunningVerbs {
   serve(options: ServeOptions): Promise<number | void>;
   demo(options: DemoOptions): Promise<number | void>;
-  /** Ends by itself; the other two run until they get a signal. */
+  /** Runs `portcullis check`, which ends by itself; `serve` and `demo` run until they get a signal. */
   check(options: CheckOptions): Promise<number | void>;
 }
 
-/** Flags of `portcullis check`, and all flags of `serve`. */
+/** Flags of `portcullis check`: its own, and all flags of `serve`. */
 export interface CheckOptions extends ServeOptions {
   readonly output: 'table' | 'json';
   readonly offline?: boolean;

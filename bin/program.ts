@@ -108,7 +108,7 @@ export async function run(
     await makeProgram(recording, terminal, name).parseAsync([...args], { from: 'user' });
     return code;
   } catch (error) {
-    // commander has printed its message already. --help and --version also end here, with exit code 0.
+    // commander has printed its message already. --help and --version also end here, with the exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     terminal.note(describeFailure(error));
     return exitCodeOf(error);
@@ -117,8 +117,8 @@ export async function run(
 
 /** Entry point of the executable. `argv` is process.argv; resolves with the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // With `portcullis …
-  // head`, standard output is closed early. That is no error.
+  // `portcullis …
+  // head` closes standard output early. That is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
@@ -215,7 +215,7 @@ function append(value: string, earlier: readonly string[] | undefined): readonly
   return [...(earlier ?? []), value];
 }
 
-/** Every error about flags ends with the command that shows the help of the command at hand. */
+/** Makes every error about wrong flags end with the help command to run, for `command` and all its subcommands. */
 function adviseAfterErrors(command: Command, path: string): void {
   command.showHelpAfterError(`Run "${path} --help" to see what is possible.`);
   for (const child of command.commands) adviseAfterErrors(child, `${path} ${child.name()}`);

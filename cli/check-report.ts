@@ -12,7 +12,7 @@ export interface ReportedWeakness {
   readonly fix: string;
 }
 
-/** The result of a check. */
+/** What `portcullis check` has found. */
 export interface CheckReport {
   readonly weaknesses: readonly ReportedWeakness[];
   /** What could not be checked, and why. */
@@ -55,7 +55,7 @@ export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accept
   return [...(counted.length === 0 ? [] : [`${head}\n`]), ...table, ...faults].join('');
 }
 
-/** The result in one sentence. */
+/** A summary in one sentence. */
 export function checkSummary(report: CheckReport, accepted: Accepted): string {
   const counted = report.weaknesses.filter(({ name }) => !accepted.has(name)).length;
   const rest = report.weaknesses.length - counted;

@@ -7,7 +7,9 @@ export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 /** One of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** An error with advice. `exitCode` is 1 when the work failed, 2 when flags or configuration are wrong. */
+/**
+ * An error with advice for the person. `exitCode` is 1 when the work failed, 2 when flags or configuration are wrong.
+ */
 export class Failure extends Error {
   readonly exitCode: 1 | 2;
   /** What the person should do, a sentence or a command; '' when the message says everything. */
@@ -38,8 +40,8 @@ const accidents = [TypeError, ReferenceError, RangeError, SyntaxError, URIError]
  */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `portcullis: ${printable(String(error))}\n`;
-  // Node's own errors can have these types too, but they have a code. They mostly report a problem of the system, not a
-  // bug.
+  // Errors of Node can be a TypeError and the like too, but they have a code. They mostly report a problem of the
+  // system, not a bug.
   if (!('code' in error) && accidents.some((accident) => error instanceof accident)) {
     return `portcullis: this is a bug, please report it\n${printable(error.stack ?? error.message)}\n`;
   }

@@ -11,7 +11,7 @@ import { getJson } from './connection/http.ts';
 import { printTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Flags of the command, as commander parses them. */
+/** Flags of `portcullis get clusters`, as commander parses them. */
 export interface GetClustersFlags extends ConnectionFlags, KubeconfigFlags {
   readonly output: 'table' | 'wide' | 'json' | 'yaml';
 }
@@ -31,7 +31,7 @@ Examples:
   $ portcullis get clusters --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN" -o json`;
 
 /**
- * Asks for the clusters and prints them.
+ * Asks the gateway for its clusters and prints them.
  * @throws Failure (rejects) when the gateway cannot be reached or refuses
  */
 export async function getClusters(flags: GetClustersFlags, terminal: Terminal): Promise<void> {

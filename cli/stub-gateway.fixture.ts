@@ -85,11 +85,11 @@ async function makeKeys(): Promise<Keys> {
 /** What the stub answers. Tests may change the fields between requests. */
 export interface StubAnswers {
   token: string;
-  /** Common name of the client certificate that is accepted. */
+  /** Common name of the client certificates that the stub accepts. */
   clientName: string;
   clusters: readonly unknown[];
   table: unknown;
-  /** When set, it answers every request, and all other fields are ignored. */
+  /** When set, this function answers every request, and all other fields are ignored. */
   override: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface StubGateway {
   readonly url: string;
   readonly port: number;
   readonly answers: StubAnswers;
-  /** Every request that came: method and path, Accept, Host and token. */
+  /** All requests so far: method and path, Accept, Host and token of each. */
   readonly requests: {
     readonly line: string;
     readonly accept: string;

@@ -5,7 +5,7 @@ import { printable } from './failure.ts';
 import { isJsonObject } from './connection/http.ts';
 import type { JsonObject } from './connection/http.ts';
 
-// The minimum width and the space between columns, as in k8s.io/cli-runtime/pkg/printers/tabwriter.go.
+// Minimum width of a column, and the space between columns, as in k8s.io/cli-runtime/pkg/printers/tabwriter.go.
 const minimalWidth = 6;
 const padding = 3;
 
@@ -40,9 +40,7 @@ export function printTable(table: JsonObject, options: TableOptions): string {
   return align([columns.map(({ name }) => printable(name.toUpperCase())), ...rows]);
 }
 
-/**
- * Aligns cells in columns. There are three spaces after the longest cell of a column; the last column is not padded.
- */
+/** Aligns cells in columns, three spaces apart; the last column is not padded. */
 export function align(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const line of lines) {

@@ -2,15 +2,15 @@
 // output, which programs may parse); messages for people go to `note` (standard error).
 import { homedir } from 'node:os';
 
-/** The surroundings of one command. */
+/** What a command may use of its process: environment, clock and output. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
   /** The present time in milliseconds since 1970, for ages. */
   nowMs(): number;
-  /** Writes to standard output. No newline is added. */
+  /** Writes to standard output, without adding a newline. */
   print(text: string): void;
-  /** Writes to standard error. No newline is added. */
+  /** Writes to standard error, without adding a newline. */
   note(text: string): void;
 }
 

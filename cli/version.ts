@@ -21,14 +21,15 @@ export function packageVersion(): string {
         return parsed.version;
       }
     } catch (error) {
-      // In `dist/cli` there is no package.json one folder above. Any other error means a broken installation.
+      // In `dist/cli` it is normal that there is no package.json one folder above. Any other error means a broken
+      // installation.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
   }
   throw new Error('package.json of Portcullis was not found beside its code');
 }
 
-/** Flags of the command, as commander parses them. */
+/** Flags of `portcullis version`, as commander parses them. */
 export interface VersionFlags extends ConnectionFlags, KubeconfigFlags {
   readonly output: 'text' | 'json';
 }

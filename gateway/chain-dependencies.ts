@@ -17,14 +17,14 @@ import type { OutgoingStreams } from './open-streams/outgoing-streams.ts';
 import type { StreamReviews } from './open-streams/stream-reviews.ts';
 import type { Tracing } from './tracing/request-trace.ts';
 
-/** The second argument of every step. */
+/** What every step of the chain gets as its second argument. */
 export interface ChainDependencies {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
-  /** Undefined when there is no audit log. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit?: Audit | undefined;
-  /** Undefined when nothing is traced. */
+  /** Tracing; undefined when nothing is traced. */
   readonly tracing?: Tracing | undefined;
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
@@ -51,7 +51,7 @@ export interface ChainDependencies {
   readonly clusterDomain: string | undefined;
   /** Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; absent means none. */
   readonly forwardedSubresources?: AllowedSubresources | undefined;
-  /** How long a short request may wait for the first byte of a cluster's answer. */
+  /** Milliseconds that a short request may wait for the first byte of a cluster's answer. */
   readonly firstByteTimeoutMs: number;
   /** True while new requests are refused because the process is ending. */
   readonly refusing: () => boolean;

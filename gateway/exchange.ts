@@ -18,10 +18,10 @@ import type { RequestInfo } from './request/request-info.ts';
 import type { Surface } from './request/routes.ts';
 
 /**
- * A writable view of a state, for the functions below that move a request to its next state. There is one object per
- * request, to which fields are added: copying it at every step cost more than all steps together (measured). The states
- * are readonly types, so a step cannot change what another has set. The functions assign each field by name, because a
- * loop over names cost 2 % of a request.
+ * Makes the fields of a state writable, for the functions in this file that move a request to its next state. There is
+ * one object per request, to which fields are added: copying it at every step cost more than all steps together
+ * (measured). Other code sees the states as readonly, so a step cannot change what another has set. The functions
+ * assign each field by name, because a loop over names cost 2 % of a request.
  */
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -117,9 +117,9 @@ export interface Observation {
   error: unknown;
   /** The last decision of the authorizer; undefined until it has been asked. */
   authorization: Decision | undefined;
-  /** Undefined when the request is not audited. */
+  /** What the audit log remembers of the request; undefined when it is not audited. */
   audit: AuditTrail | undefined;
-  /** Undefined when the request is not traced. */
+  /** The trace of the request; undefined when it is not traced. */
   trace: RequestTrace | undefined;
 }
 
@@ -166,7 +166,7 @@ export function authenticated(state: Described, caller: User): Authenticated {
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;
-  /** Permission checks for single clusters; only for a request to several clusters. */
+  /** Permission checks for single clusters; undefined unless the request is for several clusters. */
   readonly access: ClusterAccess | undefined;
   /** The cluster as it was when the request was authorized; undefined for requests that name no cluster. */
   readonly judged: AttributesCluster | undefined;
@@ -220,9 +220,9 @@ export function impersonating(state: Located, outgoing: User): Impersonating {
 
 /** The trace spans of one request. They end with the request. */
 export interface RequestTrace {
-  /** The headers for the cluster that the request is for, with a `traceparent` that names the span of this call. */
+  /** The headers for a request to a single cluster, with a `traceparent` that names the span of this call. */
   memberHeaders(state: Located): RawHeaders;
-  /** Begins the span of a call to one of several clusters; its caller must end it. */
+  /** Begins the span of a call to one of several clusters; the caller of this function must end the span. */
   toMember(headers: RawHeaders, cluster: ClusterSpec): MemberTrace;
 }
 

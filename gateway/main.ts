@@ -34,7 +34,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     log.info({}, 'drained');
     return 0;
   } catch (error) {
-    // Faults in files, such as the token file or the rules file, are thrown by the code that reads them.
+    // Mistakes in the token file, the rules file and the like are thrown as these errors too.
     if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
     return 2;
@@ -49,7 +49,7 @@ export function portcullisVersion(): string {
   return version;
 }
 
-/** A second signal within this time counts as a repetition of the first. */
+/** A second signal within so many milliseconds counts as a repetition of the first. */
 const sameSignalMs = 1000;
 
 /** Resolves with the first signal that asks the process to end. A later second signal ends the process at once. */

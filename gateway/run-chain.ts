@@ -36,7 +36,10 @@ export function run(steps: readonly AnyStep[], arrival: Arrival, dependencies: C
   runFrom(0, arrival, steps, arrival, dependencies);
 }
 
-/** Runs the steps from index `first`. It makes no promise unless a step has to wait, because most requests never do. */
+/**
+ * Runs the steps of a chain from index `first` on. It makes no promise unless a step has to wait, because most requests
+ * never do.
+ */
 function runFrom(
   first: number,
   from: unknown,
@@ -65,8 +68,8 @@ function runFrom(
 }
 
 /**
- * Answers with the error, using the function `fail` that the step `recover` has added to the state. Before that step,
- * the connection is cut.
+ * Answers with the error by the function `fail`, which the step `recover` has added to the state. Before that step has
+ * run, the connection is cut.
  */
 function failState(state: unknown, arrival: Arrival, error: unknown): void {
   const { fail } = state as { fail?: (error: unknown) => void };

@@ -39,8 +39,8 @@ export function statusObject(error: GatewayError): object {
 }
 
 /**
- * Errors of a connection name an address, but callers know the cluster by its name. So the name is put before the
- * message.
+ * Adds the name of the cluster to a message. Errors of a connection name only an address, but callers know the cluster
+ * by its name.
  */
 function namingCluster(message: string, cluster: string | undefined): string {
   return cluster === undefined || message.includes(`cluster "${cluster}"`)

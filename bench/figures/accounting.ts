@@ -11,17 +11,15 @@ export interface CpuReading {
    * schedstat.
    */
   readonly threads: ReadonlyMap<string, number>;
-  /**
-   * Seconds of CPU time (user and system) of the whole processes, including threads that have ended, in steps of 10 ms.
-   */
+  /** Seconds of CPU time (user and system) of all processes, including threads that have ended, in steps of 10 ms. */
   readonly processSeconds: number;
 }
 
 /** Linux uses 100 ticks per second in /proc on every architecture (USER_HZ; man 5 proc, sysconf(_SC_CLK_TCK)). */
 const ticksPerSecond = 100;
 /**
- * schedstat does not have the time of threads that have ended. When more than this is missing, the coarse number is
- * used.
+ * Linux's schedstat loses the time of threads that have ended. When more seconds than this are missing, the less exact
+ * time from /proc/PID/stat is used.
  */
 const toleratedLossSeconds = 0.05;
 
@@ -67,30 +65,27 @@ export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number
   return coarse - fine > toleratedLossSeconds ? coarse : fine;
 }
 
-/**
- * Number of CPU cores that a process tree uses while it gets no requests, for watches, probes and timers. Measures for
- * `seconds`.
- */
+/** Measures for `seconds` how many CPU cores a process tree uses without requests: for watches, probes and timers. */
 export async function restingCores(pid: number, seconds: number): Promise<number> {
   const before = readCpu(pid);
   await delay(seconds * 1000);
   return cpuSecondsBetween(before, readCpu(pid)) / seconds;
 }
 
-/** Resident memory of the tree in bytes (VmRSS). */
+/** Resident memory of a process tree in bytes (VmRSS). */
 export function residentBytes(pid: number): number {
   return statusBytes(pid, 'VmRSS');
 }
 
 /**
- * Highest resident memory of the tree in bytes since the last {@link resetPeak} (VmHWM). It is the sum over processes,
- * whose peaks may have been at different times.
+ * Highest resident memory of a process tree in bytes since the last {@link resetPeak} (VmHWM). It is the sum over
+ * processes, whose peaks may have been at different times.
  */
 export function peakBytes(pid: number): number {
   return statusBytes(pid, 'VmHWM');
 }
 
-/** Resets the peak to the present resident memory (clear_refs 5 in man 5 proc). */
+/** Resets the peak of resident memory to the present value (clear_refs 5 in man 5 proc). */
 export function resetPeak(pid: number): void {
   for (const id of processTree(pid)) writeFileSync(`/proc/${id}/clear_refs`, '5');
 }
@@ -124,7 +119,7 @@ function text(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // The process or thread has ended since it was listed.
+    // The file is gone, because the process or thread has ended since it was listed.
     return '';
   }
 }

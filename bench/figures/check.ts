@@ -1,6 +1,6 @@
 // The type of a limit that a measured value must keep.
 
-/** One measured value of one lane (a program and a client protocol), for example its CPU time per request. */
+/** Names a measured value of one lane, a program together with a client protocol. */
 export interface Side {
   readonly lane: string;
   readonly value: string;
@@ -12,7 +12,7 @@ export interface Check {
   readonly scenario: string;
   readonly kind: 'ratio' | 'difference' | 'median';
   readonly of: Side;
-  /** The value to divide by or to subtract, from the same round; undefined when `kind` is `median`. */
+  /** The value to divide by (`ratio`) or to subtract (`difference`), from the same round; undefined for `median`. */
   readonly against?: Side;
   readonly bound: number;
   readonly unit: string;

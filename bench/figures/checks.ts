@@ -17,7 +17,7 @@ import {
 } from './statistics.ts';
 import type { Side, Check } from './check.ts';
 
-/** A limit, the measured value and the result. */
+/** A limit, what was measured for it, and whether it holds. */
 export interface CheckResult {
   readonly check: Check;
   readonly estimate: Estimate | undefined;
@@ -50,7 +50,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** All limits. */
+/** All limits that the benchmarks check. */
 export const checks: readonly Check[] = [
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),

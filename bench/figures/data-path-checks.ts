@@ -4,7 +4,7 @@ import type { Check } from './check.ts';
 import { identityLanes } from '../scenarios/identities.ts';
 import { observabilityLanes } from '../scenarios/observability.ts';
 
-/** Limits for the cost of a request, a list and a watch. */
+/** Limits for the CPU time, latency and memory that requests, lists and watches cost. */
 export const dataPathChecks: readonly Check[] = [
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
@@ -61,7 +61,7 @@ export const dataPathChecks: readonly Check[] = [
   ),
 ];
 
-/** An upper limit for the ratio of one value between two lanes. */
+/** Makes an upper limit for the ratio of one value between two lanes (a lane is a program and a client protocol). */
 export function ratioCheck(
   scenario: string,
   value: string,

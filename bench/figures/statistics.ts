@@ -7,7 +7,7 @@ export interface Estimate {
   readonly point: number;
   readonly low: number;
   readonly high: number;
-  /** Number of rounds from which it was computed. */
+  /** Number of rounds from which the estimate was computed. */
   readonly rounds: number;
 }
 
@@ -22,13 +22,13 @@ export interface BootstrapOptions {
 /** Whether an estimate keeps an upper limit. Only `holds` passes. */
 export type Verdict = 'holds' | 'unresolved' | 'fails';
 
-/** With fewer rounds no limit can hold. */
+/** When a value was measured in fewer rounds, no limit for it can hold. */
 export const minimumRounds = 20;
 const minimumResamples = 2_000;
 
 /**
- * A random number generator with a seed (mulberry32), returning numbers from 0 to below 1. With the same seed, a run
- * has the same order.
+ * Makes a random number generator with a seed (mulberry32) that returns numbers from 0 to below 1. The same seed gives
+ * the same numbers.
  */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
@@ -100,7 +100,7 @@ export function estimateDifference(
 
 /**
  * Compares an estimate with an upper limit. It `holds` only when the whole interval is within the limit and there are
- * enough rounds.
+ * enough rounds, and `fails` when the median is above the limit.
  */
 export function verdict(estimate: Estimate, bound: number): Verdict {
   if (!(estimate.point <= bound)) return 'fails';

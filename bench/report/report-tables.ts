@@ -42,7 +42,7 @@ function renamed(rate: string, cost: string): readonly Column[] {
   });
 }
 
-/** Columns of the table of each scenario. The report shows the scenarios in this order. */
+/** Columns of the table of each scenario, by the scenario's name. The report shows the scenarios in this order. */
 export const columns: Readonly<Record<string, readonly Column[]>> = {
   'get-1': requestColumns,
   'get-16': requestColumns,
@@ -104,7 +104,7 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** Heading of the table of each scenario. */
+/** Heading of the table of each scenario, by the scenario's name. */
 export const titles: Readonly<Record<string, string>> = {
   'get-1': 'GET of a 1 KB ConfigMap, 1 connection',
   'get-16': 'GET of a 1 KB ConfigMap, 16 connections (h2: one stream each)',

@@ -16,7 +16,7 @@ export interface Report {
   readonly rounds: number;
   readonly seed: number;
   readonly quick: boolean;
-  /** Requests per second that the generator reaches when it asks the stub directly, by protocol. */
+  /** Requests per second that the load generator reaches when it asks the stub API server directly, by HTTP version. */
   readonly generatorCeiling: Readonly<Record<string, number>>;
   readonly notInstalled: readonly string[];
   readonly checks: readonly CheckResult[];

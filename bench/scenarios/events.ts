@@ -13,14 +13,19 @@ const eventsPerSecond = 1_000;
 const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-10k': 10_000 };
 const mostWatches = Math.max(...Object.values(counts));
 const sampleSeconds = 5;
-/** Long enough for some 30,000 events, after which V8 has compiled all code on their way (see requests.ts). */
+/**
+ * Seconds of the first warm-up: enough for some 30,000 events, after which V8 has compiled all code they run through
+ * (see requests.ts).
+ */
 const firstWarmupSeconds = 30;
 const quickWatches = 50;
 const leastShare = 0.75;
-/** Until every watch has had its first event, and memory of the TLS handshakes has been collected. */
+/**
+ * Milliseconds to wait until every watch has had its first event, and memory of the TLS handshakes has been collected.
+ */
 const settleMs = 2_000;
 
-/** Watches that get a thousand events per second together, whatever their number. */
+/** Opens many watches, which together get a thousand events per second. */
 export const events: Scenario = {
   names: Object.keys(counts),
   onDemand: true,

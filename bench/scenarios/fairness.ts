@@ -18,7 +18,7 @@ const bigConnections = 200;
 /** One connection sends about 190 requests in this time, enough for a p99 that is not simply the slowest request. */
 const sampleSeconds = 10;
 
-/** Names of the lanes: the small user beside the big one, and alone. */
+/** Names of the two measured cases: the small user beside the big one, and alone. */
 export const fairnessLanes = { crowded: 'portcullis-beside-a-flood', alone: 'portcullis-alone' } as const;
 
 const path = `/clusters/m1/proxy${configMapPath}`;

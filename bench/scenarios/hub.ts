@@ -9,14 +9,14 @@ import { cpuSecondsBetween, readCpu, restingCores } from '../figures/accounting.
 import { openLoad } from '../load.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the lanes: which of the two is measured. */
+/** The two programs whose CPU time is compared: the gateway and the hub's aggregation layer. */
 export const hubLanes = { gateway: 'portcullis-behind-hub', aggregator: 'aggregator-of-hub' } as const;
 const target = '/api/v1/namespaces/team-a/configmaps/bench';
 const connections = 16;
 const sampleSeconds = 3;
 /**
- * V8 needs some 30,000 requests to compile all code on their way (see requests.ts). The warm-up ends at whichever limit
- * is reached first.
+ * V8 needs some 30,000 requests to compile all code they run through (see requests.ts). The warm-up ends at whichever
+ * limit is reached first.
  */
 const firstWarmup = { requests: 80_000, seconds: 120 };
 const idleSeconds = 2;

@@ -11,7 +11,10 @@ import { userHeaders } from '../site.ts';
 import { prefix, reviewsOf, startFleet, type Fleet } from './registrations.ts';
 import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the lanes. */
+/**
+ * Names of the measured cases: one cluster and one user; many of both with a connection for each user; many of both
+ * with all users on every connection.
+ */
 export const identityLanes = {
   one: 'portcullis-1-cluster-1-user',
   own: 'portcullis-2000-clusters-500-users-own-connections',
@@ -25,7 +28,10 @@ const connections = 64;
 /** The gateway caches an answer of its hub for ten seconds, so a sample lasts as long. */
 const sampleSeconds = 10;
 const idleSeconds = 2;
-/** After so many requests, connections to every cluster are open and V8 has compiled the code. */
+/**
+ * Limits of the first warm-up. After so many requests, connections to every cluster are open and V8 has compiled the
+ * code.
+ */
 const firstWarmup = { requests: 80_000, seconds: 90 };
 
 export const identities: Scenario = {
@@ -33,7 +39,7 @@ export const identities: Scenario = {
   onDemand: true,
   run: (outer) =>
     onStub(outer, async (bench) => {
-      // The first user is the one that sends requests while the gateway starts.
+      // The first user sends the requests while the gateway starts.
       const others = bench.site.users.filter((user) => user !== bench.site.user);
       const people = [bench.site.user, ...others.slice(0, userCount - 1)];
       const fleets: Fleet[] = [];

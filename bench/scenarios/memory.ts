@@ -24,12 +24,14 @@ const largeMb = 100;
  */
 const readMbPerSecond = 25;
 /**
- * If a list ended early, a proxy that buffers everything would not be noticed. So at least this share of the bytes must
- * arrive.
+ * The list must arrive at least to this share. If it ended early, a proxy that buffers everything would not be noticed.
  */
 const leastShare = 0.95;
 
-/** Always uses the stub: a kube-apiserver takes minutes to store 100 MB, and its own memory is not measured. */
+/**
+ * Uses the stub API server in every run: a kube-apiserver takes minutes to store 100 MB, and its own memory is not
+ * measured.
+ */
 export const memory: Scenario = {
   names: ['memory'],
   run: (outer) =>
@@ -48,8 +50,8 @@ export const memory: Scenario = {
 };
 
 /**
- * The small list comes first. Memory that the large list takes is not given back and would be counted for the small
- * one.
+ * Measures the small list before the large one. Memory that the large list takes is not given back and would be counted
+ * for the small one.
  */
 async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
   for (let i = 0; i < warmupLists; i += 1) await list(bench, lane, target, smallMb);

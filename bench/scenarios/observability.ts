@@ -11,7 +11,7 @@ import { freePort, type RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the lanes. */
+/** Names of the three measured settings of the gateway. */
 export const observabilityLanes = {
   plain: 'portcullis-not-asked',
   observed: 'portcullis-scraped-and-traced',
@@ -23,7 +23,7 @@ const connections = 64;
 const sampleSeconds = 2;
 const scrapeEveryMs = 1_000;
 const samplingRatePerMillion = 10_000;
-/** Requests and seconds of the first warm-up; see requests.ts for the reason. */
+/** Limits of the first warm-up, after which V8 has compiled the code (see requests.ts). */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 
 interface Collector {
@@ -112,7 +112,10 @@ async function startCollector(): Promise<Collector> {
   return { endpoint: `127.0.0.1:${(server.address() as AddressInfo).port}`, received: () => received, close };
 }
 
-/** Reads the metrics regularly as Prometheus does, but once a second. */
+/**
+ * Reads the metrics at an interval as Prometheus does, but once a second.
+ * @returns `stop` ends it
+ */
 function scrape(port: number): { readonly stop: () => void } {
   const once = (): void =>
     void fetch(`http://127.0.0.1:${port}/metrics`).then(

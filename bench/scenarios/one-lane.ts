@@ -8,7 +8,7 @@ import { errorsOf, type Bench } from './scenario.ts';
 
 const warmupSeconds = 0.3;
 
-/** The load. All connections use HTTP/1.1. */
+/** The load to send. All connections use HTTP/1.1. */
 export interface LaneLoad {
   readonly connections: number;
   readonly seconds: number;
@@ -16,7 +16,7 @@ export interface LaneLoad {
 }
 
 /**
- * Takes one sample.
+ * Takes one sample: sends the load and measures rate, latency and CPU time.
  * @throws Error (rejects) when the load generator returned no result
  */
 export async function sampleLane(bench: Bench, target: RunningTarget, { connections, seconds, maxRequests }: LaneLoad) {

@@ -17,7 +17,7 @@ import { userHeaders, type BenchUser } from '../site.ts';
 import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the lanes; `counts` has the number of clusters of each hub. */
+/** Names of the two measured gateways: one whose hub has 2 clusters, one whose hub has 2,000. */
 export const registrationLanes = { few: 'portcullis-2-clusters', many: 'portcullis-2000-clusters' } as const;
 const counts = { [registrationLanes.few]: 2, [registrationLanes.many]: 2000 } as const;
 const namespace = 'clusters';
@@ -38,8 +38,8 @@ export interface Fleet {
 }
 
 /**
- * Both gateways run at the same time, so that their rounds can be paired. Users and permissions come from the hub, by
- * TokenReview and SubjectAccessReview.
+ * Compares both gateways while they run at the same time, so that their rounds can be paired. Users and permissions
+ * come from the hub, by TokenReview and SubjectAccessReview.
  */
 export const registrations: Scenario = {
   names: ['registrations'],
@@ -154,7 +154,10 @@ function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
   });
 }
 
-/** How many reviews the hub has answered since it started. */
+/**
+ * Asks the simulated hub how many reviews it has answered since it started.
+ * @throws Error (rejects) when it does not tell
+ */
 export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
   const told = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
   const before = told().length;
@@ -165,12 +168,15 @@ export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
   throw new Error('the simulated hub does not tell its reviews');
 }
 
-/** Path prefix of the n-th cluster. */
+/** Path prefix of the n-th cluster, counted from 0. */
 export function prefix(index: number): string {
   return `/clusters/cluster-${index}/proxy`;
 }
 
-/** Each connection sends to a different cluster, as long as there are enough clusters. */
+/**
+ * Sends the load and measures rate, latency and CPU time. Each connection uses a different cluster, as long as there
+ * are enough clusters.
+ */
 async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   const { gateway, clusters } = fleet;
   const load = await openLoad(bench.loadBinary, {

@@ -9,7 +9,7 @@ import { askOnce, type RunningTarget } from '../targets/target.ts';
 import { verifyEqualWork } from '../verify.ts';
 import { errorsOf, interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
 
-/** One kind of request. */
+/** One kind of request to measure. */
 interface RequestScenario {
   readonly name: string;
   readonly connections: number;
@@ -22,7 +22,7 @@ interface RequestScenario {
   readonly expectStatus?: number;
   readonly echo?: boolean;
   readonly fresh?: LoadGroup['fresh'];
-  /** Whether a lane can send this kind of request; undefined means that all can. */
+  /** Whether a program can handle this kind of request; undefined means that all can. */
   readonly takes?: (lane: Lane) => boolean;
   /** True: before the measurement, each proxy's answer must equal that of the API server byte for byte. */
   readonly isSame?: boolean;
@@ -89,9 +89,9 @@ function hasTls({ target }: Lane): boolean {
 }
 
 /**
- * A gateway runs for weeks, so only its steady state matters. V8 needs some 30,000 requests to compile all code on
- * their way, and the first 2,000 cost three times as much as later ones (measured); Go and C need no warm-up. All
- * programs get the same warm-up, which ends at either limit.
+ * A gateway runs for weeks, so only its steady state matters. V8 needs some 30,000 requests to compile all code they
+ * run through, and the first 2,000 cost three times as much as later ones (measured); Go and C need no warm-up. All
+ * programs get the same warm-up, which ends at whichever limit is reached first.
  */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 const warmupSeconds = 0.3;
@@ -103,7 +103,10 @@ export const requests: Scenario = {
   run: (bench, chosen) => compare(bench, named(onMember, chosen)),
 };
 
-/** More connections, large and small bodies, upgraded connections, and a new connection for each request. */
+/**
+ * Requests to the stub: more connections, large and small bodies, upgraded connections, and a new connection for each
+ * request.
+ */
 export const stubRequests: Scenario = {
   names: onStubMember.map((scenario) => scenario.name),
   onDemand: true,

@@ -18,9 +18,9 @@ const fleets: Readonly<Record<string, Fleet>> = {
   'portcullis-2000-probed-each-minute': { clusters: 2_000, probeIntervalSeconds: 60 },
   'portcullis-10000-probed-each-minute': { clusters: 10_000, probeIntervalSeconds: 60 },
 };
-/** Waiting time, in addition to one probe interval, until every cluster has been probed once. */
+/** Milliseconds to wait, in addition to one probe interval, until every cluster has been probed once. */
 const settleMs = 10_000;
-/** Measure for a minute, because the gateway asks each cluster for its rights once a minute. */
+/** The idle gateway is measured for a minute, because it asks each cluster for its rights once a minute. */
 const idleSeconds = 60;
 
 export const scale: Scenario = {

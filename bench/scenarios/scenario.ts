@@ -10,7 +10,7 @@ import type { Site } from '../site.ts';
 import { shuffled } from '../figures/statistics.ts';
 import type { Target } from '../targets/target.ts';
 
-/** One measured program and the protocol by which clients talk to it. */
+/** One measured program together with the HTTP version that its clients use. */
 export interface Lane {
   /** Name in checks, tables and JSON, for example `portcullis-h2`. */
   readonly id: string;
@@ -29,11 +29,14 @@ export interface Sample {
   readonly firstError?: string;
 }
 
-/** What every scenario gets. */
+/** What every scenario gets to run with. */
 export interface Bench {
   readonly site: Site;
   readonly options: Options;
-  /** All lanes of the chosen programs that are installed. `direct`, the API server without a proxy, is one of them. */
+  /**
+   * All combinations of program and HTTP version to measure. `direct`, the API server without a proxy, is one of the
+   * programs.
+   */
   readonly lanes: readonly Lane[];
   readonly loadBinary: string;
   readonly random: () => number;
@@ -41,7 +44,10 @@ export interface Bench {
   readonly record: (sample: Sample) => void;
 }
 
-/** After so many rounds, slow scenarios leave out programs that no limit is checked for; they take most of the time. */
+/**
+ * After so many rounds, slow scenarios measure only programs for which a limit is checked; the others take most of the
+ * time.
+ */
 export const orientationRounds = 5;
 
 /** A part of the benchmark that can be chosen by name. */
@@ -49,13 +55,13 @@ export interface Scenario {
   readonly names: readonly string[];
   /** True: runs only when it is named or with --all, because it starts control planes of its own or takes long. */
   readonly onDemand?: boolean;
-  /** Runs the chosen ones of its names. */
+  /** Runs those of the scenario's `names` that are in `chosen`. */
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
 }
 
 /**
- * Runs a scenario in front of the stub, which is started when the run uses a real API server. For scenarios that
- * measure what a proxy alone costs.
+ * Runs a scenario with the stub API server, which is started when the run uses a real one. It is meant for scenarios
+ * that measure what a proxy alone costs.
  */
 export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
   if (outer.site.member.kind === 'stub') return await run(outer);
@@ -68,7 +74,7 @@ export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>)
   }
 }
 
-/** All lanes of the given programs: one for each protocol they support. */
+/** All lanes of the given programs: one for each HTTP version that a program supports. */
 export function lanesOf(targets: readonly Target[]): Lane[] {
   return targets.flatMap((target) =>
     target.protocols.map((protocol) => ({ id: `${target.name}-${protocol}`, target, protocol })),
@@ -76,7 +82,8 @@ export function lanesOf(targets: readonly Target[]): Lane[] {
 }
 
 /**
- * Calls `measure` once for each item in each round, in a new random order in every round. Rounds are counted from 1.
+ * Calls `measure` once for each item in each round. The items have a new random order in every round; rounds are
+ * counted from 1.
  */
 export async function interleave<T>(
   bench: Bench,

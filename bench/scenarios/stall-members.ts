@@ -7,7 +7,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 
-/** The content of the file that the only command line argument names. */
+/** Content of the settings file, whose path is the only command line argument. */
 interface Settings {
   readonly count: number;
   readonly delayMs: number;
@@ -58,7 +58,7 @@ async function start(settings: Settings): Promise<void> {
       for (const release of waiting) release();
       waiting.clear();
     })
-    // The parent process has ended.
+    // Standard input is closed when the parent process has ended.
     .on('close', () => process.exit(0));
   process.stdout.write(`${JSON.stringify(ports)}\n`);
 }

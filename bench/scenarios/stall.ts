@@ -18,8 +18,8 @@ const memberCount = 20;
 const answerDelayMs = 50;
 const connectionsPerMember = 2;
 /**
- * Connections to the last cluster, stalled or not. A client gives up after `patienceMs` and tries again on a new
- * connection.
+ * Connections to the last cluster, which is stalled in half of the samples. A client gives up after `patienceMs` and
+ * tries again on a new connection.
  */
 const lastMemberConnections = 8;
 const patienceMs = 1_000;
@@ -29,7 +29,7 @@ const patienceMs = 1_000;
 const sampleSeconds = 5;
 const recoveryTimeoutMs = 30_000;
 
-/** Names of the lanes: the same gateway with and without the stalled cluster. */
+/** Names of the two measured cases: the gateway with and without the stalled cluster. */
 export const stallLanes = { stalled: 'portcullis-one-stalled', calm: 'portcullis-none-stalled' } as const;
 
 /** Portcullis in front of 20 simulated API servers that answer after 50 ms. */

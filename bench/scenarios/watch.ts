@@ -15,16 +15,22 @@ const warmupWatches = 100;
 const quickWatches = 50;
 /** How many watches share one HTTP/2 connection of a client, like a controller with ten informers. */
 export const streamsPerConnection = 10;
-/** Until memory of the TLS handshakes has been collected and the last response headers have been written. */
+/**
+ * Milliseconds to wait until memory of the TLS handshakes has been collected and the last response headers have been
+ * written.
+ */
 const settleMs = 1_500;
 const quickSettleMs = 200;
-/** Idle watches that match no object. Other programs than Portcullis take part only in the first rounds. */
+/** Opens idle watches that match no object. Other programs than Portcullis take part only in the first rounds. */
 export const watch: Scenario = {
   names: ['watch'],
   run: (bench) => openInTurn(bench, 'watch', () => true),
 };
 
-/** Ten times as many watches, over HTTP/2. Over HTTP/1.1 they would need more sockets than a process may have open. */
+/**
+ * Opens ten times as many idle watches, over HTTP/2. Over HTTP/1.1 they would need more sockets than a process may have
+ * open.
+ */
 export const manyWatches: Scenario = {
   names: ['watch-10k'],
   onDemand: true,
@@ -32,8 +38,8 @@ export const manyWatches: Scenario = {
 };
 
 /**
- * Programs that use HTTP/2 to the API server as well. The others need one socket there for each watch and run out of
- * sockets.
+ * Whether a program can keep 10,000 watches open: only those that use HTTP/2 to the API server too. The others need one
+ * socket there for each watch and run out of sockets.
  */
 export function takesMany({ target, protocol }: Lane): boolean {
   return protocol === 'h2' && ['portcullis', 'go', 'go-tuned'].includes(target.name);

@@ -6,7 +6,7 @@ import type { RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Names of the lanes, by the number of workers. */
+/** Names of the two measured settings, by the number of workers. */
 export const workerLanes = { one: 'portcullis-1-worker', two: 'portcullis-2-workers' } as const;
 
 const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], readonly string[]>> = {
@@ -15,10 +15,13 @@ const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], read
 };
 const connections = 64;
 const sampleSeconds = 2;
-/** V8 needs some 30,000 requests to compile all code on their way (see requests.ts), in each worker process. */
+/**
+ * Limits of the first warm-up. V8 needs some 30,000 requests to compile all code they run through (see requests.ts), in
+ * each worker process.
+ */
 const firstWarmup = { requests: 120_000, seconds: 120 };
 
-/** GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. */
+/** Sends GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. */
 export const workers: Scenario = {
   names: ['workers'],
   onDemand: true,

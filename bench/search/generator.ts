@@ -5,7 +5,7 @@ import { createRandom } from '../figures/statistics.ts';
 
 type Random = () => number;
 
-/** One object, and the values that the index stores in columns. */
+/** One generated Kubernetes object, with the values that the index stores in columns. */
 export interface GeneratedObject {
   readonly resource: string;
   readonly group: string;
@@ -17,19 +17,19 @@ export interface GeneratedObject {
   readonly createdAtMs: number;
   readonly resourceVersion: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The fields of a pod that the index stores as search terms. */
+  /** Pairs of field path and value that the index stores as search terms of a pod. */
   readonly terms: readonly (readonly [path: string, value: string])[];
   readonly json: string;
 }
 
-/** Number of objects in one cluster; together 3,340. */
+/** Number of generated objects in one cluster; together 3,340. */
 export const perCluster = { pods: 2500, deployments: 300, replicasets: 300, configmaps: 200, nodes: 40 } as const;
 export const objectsPerCluster = Object.values(perCluster).reduce((sum, n) => sum + n, 0);
 
 const envs = ['prod', 'staging', 'dev', 'test', 'perf'];
 const words = ['web', 'api', 'cart', 'user', 'pay', 'mail', 'feed', 'log', 'geo', 'auth', 'cron', 'bill'];
 const parts = ['', 'front', 'sync', 'worker', 'store'];
-/** The 60 names of applications. */
+/** Names of the 60 applications that own pods, such as `web` and `web-sync`. */
 const apps = words.flatMap((word) => parts.map((part) => (part === '' ? word : `${word}-${part}`)));
 const images = ['nginx', 'redis', 'envoy', 'node', 'golang-app', 'jvm-app', 'python-app', 'fluent-bit', 'postgres'];
 const startMs = Date.UTC(2026, 0, 1);
@@ -231,7 +231,7 @@ function podStatus(random: Random, phase: string, { containers }: ReturnType<typ
   };
 }
 
-/** One of 100 namespaces. A few of them get most of the objects. */
+/** A random one of 100 namespaces. A few of them get most of the objects. */
 function namespaceOf(random: Random): string {
   return `team-${String(Math.floor(100 * random() ** 2)).padStart(2, '0')}`;
 }

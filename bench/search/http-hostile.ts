@@ -8,7 +8,7 @@ export const mostHostileCpuMs = 50;
 export interface HostileQuestion {
   readonly name: string;
   readonly path: string;
-  /** Body to send; the request is then a POST. */
+  /** When set, the request is a POST with this body. */
   readonly body?: string;
 }
 
@@ -20,7 +20,7 @@ const asked = (name: string, key: string, text: string, ...more: readonly string
   name,
   path: [`${pods}&${key}=${encodeURIComponent(text)}`, ...more].join('&'),
 });
-/** A condition on a field that all pods have, with a value that none has. */
+/** A condition on a field that all generated pods have, with a value that none has. */
 const noSuch = 'spec.terminationGracePeriodSeconds=31';
 
 export const hostileQuestions: readonly HostileQuestion[] = [
@@ -53,11 +53,11 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'values of a label with a long prefix',
     path: `${index}/values?resource=pods.v1.&by=${encodeURIComponent("metadata.labels['app']")}&prefix=${'a'.repeat(4000)}`,
   },
-  // These requests are refused, because the gateway would have to read every object.
+  // The next requests are refused, because the gateway would have to read every object.
   { name: 'facets by a path that is not indexed', path: `${index}/facets?resource=pods.v1.&by=spec.a` },
   { name: 'values of a path that is not indexed', path: `${index}/values?resource=pods.v1.&by=spec.priority` },
   asked('an order by a path that is not indexed', 'orderby', 'spec.terminationGracePeriodSeconds'),
-  // About the largest number of pods that the gateway reads for such a request: 1,407.
+  // This request makes the gateway read 1,407 pods, about the largest number that it reads without refusing.
   {
     name: 'facets by such a path in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.terminationGracePeriodSeconds&namespaces=team-01,team-03`,
@@ -66,8 +66,8 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'facets by such a path that no object has, in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.a&namespaces=team-01,team-03`,
   },
-  // For these fields no database index tells which objects match. A page ends early, and its continue token goes on
-  // from there. Requests that cannot have a token are refused.
+  // In the next requests, no database index tells which objects match. A page ends early, and its continue token goes
+  // on from there. Requests that cannot have a token are refused.
   asked('a filter by a path that is not indexed, of which none matches', 'filter', noSuch),
   asked('a field selector by such a path', 'fieldSelector', noSuch),
   asked('a filter by such a path that no object has', 'filter', 'spec.a=1'),

@@ -5,15 +5,15 @@ import type { GeneratedObject } from './generator.ts';
 export interface HttpQuestion {
   readonly name: string;
   readonly path: string;
-  /** Path for Clusterpedia. */
+  /** The path that Clusterpedia gets for the same question. */
   readonly rivalPath: string;
   /** How many times faster than Clusterpedia the gateway must be. */
   readonly atLeast: number;
-  /** Number of rows in an answer, or the count that it gives. */
+  /** Returns the number of rows in an answer, or the count that the answer states. */
   readonly counted: (answer: Answer) => number;
 }
 
-/** An answer: a list, a single object, or a count of Portcullis. */
+/** An answer: a list, a single object, or a count as Portcullis gives it. */
 export interface Answer {
   readonly items?: readonly unknown[];
   readonly metadata?: { readonly remainingItemCount?: number };
@@ -27,7 +27,7 @@ const count = ({ items, metadata, count: ours }: Answer): number =>
   ours ?? (items?.length ?? 0) + (metadata?.remainingItemCount ?? 0);
 
 /**
- * The requests to compare.
+ * Makes the requests to compare.
  * @param pod a pod of the first cluster
  */
 export function httpQuestions({ namespace, name }: GeneratedObject): readonly HttpQuestion[] {

@@ -33,7 +33,7 @@ const settleTimeoutMs = 300_000;
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** One of the two compared servers. */
+/** One of the two servers that are compared. */
 interface Target {
   readonly name: string;
   readonly port: number;
@@ -49,7 +49,7 @@ interface Site {
   readonly rival: Target;
   readonly askOnce: AskOnce;
   readonly load: LoadClient;
-  /** Resolves with the status of the answer. */
+  /** Sends an expensive request; resolves with the status of the answer. */
   readonly askHostile: (question: HostileQuestion) => Promise<number>;
   readonly close: () => Promise<void>;
 }
@@ -62,8 +62,8 @@ interface LoadClient {
 }
 
 /**
- * Runs the comparison over HTTP.
- * @returns a line for each request for which a limit does not hold
+ * Compares the two servers over HTTP.
+ * @returns a line of text for each request for which a limit does not hold
  */
 export async function benchHttp(
   directory: string,
@@ -280,7 +280,7 @@ async function spendOn({ ours, askHostile: ask }: Site, question: HostileQuestio
   return { text, holds: cpuMs <= mostHostileCpuMs && status < 500 };
 }
 
-/** Time of an answer, and the CPU time it cost the server and its child processes. */
+/** The result of one measurement: times of answers, and CPU time of the server with its child processes. */
 interface Turn {
   /** Median time of an answer in milliseconds. */
   readonly ms: number;

@@ -24,16 +24,16 @@ export const searchUsage = `npm run bench -- search [options]
   --only LEVEL    store or http, default both
   --keep-going    print what does not hold, and end with 0 all the same`;
 
-/** Objects per second that must be reached on average while loading. */
+/** Objects per second that must be written on average. */
 const leastRate = 3000;
-/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from so many clusters. */
+/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from only so many clusters. */
 const smallClusters = 20;
 const mostGrowth = 1.3;
 const batchRows = 500;
 const batchesInFlight = 16;
 
 /**
- * Runs the comparison.
+ * Runs the benchmark of the index.
  * @returns the exit code: 0 when every ratio holds, or with --keep-going
  */
 export async function benchSearch(argv: readonly string[]): Promise<number> {
@@ -64,8 +64,8 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * Compares the stores alone.
- * @returns a line for each query for which a limit does not hold
+ * Compares the two stores without HTTP.
+ * @returns a line of text for each query for which a limit does not hold
  */
 async function benchStore(directory: string, clusters: number, rounds: number): Promise<readonly string[]> {
   const postgres = await startPostgres(join(directory, 'postgres'));
@@ -114,9 +114,10 @@ const pageRounds = 20;
 const pagesOfRound = 20;
 
 /**
- * Compares the CPU time of a following page (one with a continue token) between this store and one with fewer clusters,
- * in turn. Only the default order of lists is checked. Ordered by creation time, the rows of a page are scattered over
- * the file, and only the smaller store fits into the page cache; that result is printed to show what memory costs.
+ * Measures how the CPU time of a page grows with the number of clusters, by reading pages with continue tokens from
+ * this store and a smaller one in turn. Only the default order of lists is checked. Ordered by creation time, the rows
+ * of a page are scattered over the file, and only the smaller store fits into the page cache; that result is printed to
+ * show what memory costs.
  */
 async function pages(
   directory: string,
@@ -177,7 +178,8 @@ async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
     const objects = [...clusterObjects(index)];
     owner ||= objects.find(({ kind }) => kind === 'Deployment')!.uid;
     pod ??= objects.find(({ kind }) => kind === 'Pod');
-    // All writes of the previous cluster have ended, so that generating objects is not counted as time for writing.
+    // By now all writes of the previous cluster have ended, so the time for generating objects is not counted as time
+    // for writing.
     await timed(async () => {
       for (const batch of batchesOf(index, objects)) {
         inFlight.push(store.apply(batch));
@@ -217,7 +219,7 @@ function incarnationId(index: number): string {
 function wholeScope(clusters: number): RowScope {
   const types = new Map([['pods.', 'all' as const] as const, ['replicasets.apps', 'all' as const] as const]);
   const grants = new Map(Array.from({ length: clusters }, (_, index) => [incarnationId(index), types]));
-  // A store recognises a scope by its digest.
+  // A store recognises a scope (the rows a user may see) by its digest.
   return { digest: `all of ${clusters} clusters`, grants };
 }
 
@@ -264,7 +266,9 @@ async function compare(
   return { text: `${name}: ${rows}, ${times}: ${ratio.toFixed(1)} times (${wanted})`, holds };
 }
 
-/** How often a query is run. Fast queries run often; for slow ones only the order of magnitude matters. */
+/**
+ * How often a query is run: fast queries often, slow ones a few times, because only their order of magnitude matters.
+ */
 function runsOf(ms: number, rounds: number): number {
   return Math.max(rounds, Math.min(mostRuns, Math.ceil(runsForMs / ms)));
 }
@@ -275,7 +279,7 @@ function runsOf(ms: number, rounds: number): number {
  */
 const warmMs = 2000;
 const mostPieces = 10;
-/** Queries that run fewer times than this are slow, and are measured in one part. */
+/** Queries that run fewer times than this are slow, and are measured in one part instead of several. */
 const leastInPieces = 50;
 const mostRuns = 300;
 const runsForMs = 1000;
@@ -290,7 +294,7 @@ async function askStore(store: SqliteStore, scope: RowScope, { query, ask }: Que
   let rows = 0;
   const page = await store.list(query, scope, ask);
   for await (const chunk of page.chunks) rows += chunk.length;
-  // Every answer must release its page in the end, so the time for that is included.
+  // The measured time includes the release of the page, which every answer does in the end.
   page.release?.();
   return rows;
 }

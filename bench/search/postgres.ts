@@ -25,7 +25,7 @@ CREATE INDEX idx_group_version_resource_name ON resources ("group", version, res
 CREATE INDEX idx_cluster ON resources (cluster);
 VACUUM ANALYZE resources;`;
 
-/** Server settings. They have been the same in all published measurements. */
+/** Settings of the PostgreSQL server. Results of different runs can be compared only while these stay the same. */
 const settings = {
   shared_buffers: '4GB',
   effective_cache_size: '8GB',
@@ -40,7 +40,7 @@ const settings = {
 export interface Postgres {
   readonly version: string;
   readonly pid: number;
-  /** Folder of its unix socket. */
+  /** Folder of the server's unix socket. */
   readonly directory: string;
   /** Loads the objects and creates the indexes. */
   readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
@@ -56,14 +56,14 @@ export interface Postgres {
 /** The objects to load, from {@link clusterObjects}. */
 export interface RivalObjects {
   readonly clusters: number;
-  /** Name of a cluster; by default the generated one. */
+  /** Returns the name of the n-th cluster; by default the generated name. */
   readonly nameOf?: (index: number) => string;
-  /** Whether to load an object; by default all are loaded. */
+  /** Whether an object should be loaded; by default all are. */
   readonly isWanted?: (object: GeneratedObject) => boolean;
 }
 
 /**
- * Starts a PostgreSQL server in an empty folder.
+ * Starts a PostgreSQL server whose files are in `directory`, which is emptied first.
  * @throws Error (rejects) when PostgreSQL is not installed (Debian: package `postgresql`)
  */
 export async function startPostgres(directory: string): Promise<Postgres> {
@@ -128,7 +128,10 @@ interface Session extends Pick<Postgres, 'time'> {
   readonly stop: () => void;
 }
 
-/** One psql process for all queries. A new connection for each would have to read the table definitions again. */
+/**
+ * Starts one psql process for all queries. A new connection for each query would have to read the table definitions
+ * again.
+ */
 function startSession([command, args]: readonly [string, string[]]): Session {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = once(child, 'exit');

@@ -8,7 +8,7 @@ import { clusterName } from './generator.ts';
 export interface Question {
   readonly name: string;
   readonly query: ListQuery;
-  /** What is asked for: a page of rows, only their number, or numbers by the values of a field. */
+  /** What the query returns: a page of rows, their number, or their numbers by the values of a field. */
   readonly ask: PageRequest | 'count' | { readonly facet: FacetBy };
   readonly sql: string;
   /** How many times faster than PostgreSQL the index must be. */
@@ -32,11 +32,11 @@ const field = (path: string, operator: 'Equals' | 'Contains', value: string): Li
 const orderByName: ListQuery['order'] = [{ by: 'name', descending: false }];
 const page = { limit: 50 };
 export const webByName: ListQuery = { ...pods, labels: webLabels, order: orderByName };
-/** All pods, the newest first. */
+/** Selects all pods, the newest first. */
 export const newest: ListQuery = { ...pods, order: [{ by: 'created_at', descending: true }] };
 
 /**
- * The queries to compare.
+ * Makes the queries to compare.
  * @param owner UID of a Deployment in the first cluster
  * @param pod a pod of the first cluster
  */

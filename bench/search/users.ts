@@ -9,7 +9,7 @@ import { median } from '../figures/statistics.ts';
 import { clusterObjects } from './generator.ts';
 import { newest, pods, webByName, webLabels } from './questions.ts';
 
-/** A query of another user may take twice the CPU time of the administrator's, or 5 ms if that is more. */
+/** Limit for a query of any user: twice the CPU time of the administrator's query, or 5 ms if that is more. */
 const mostTimes = 2;
 const mostMs = 5;
 const pairs = 3000;
@@ -62,9 +62,9 @@ const questions: readonly Asked[] = [
 ];
 
 /**
- * Runs the queries in this thread, on a database file that nobody writes.
+ * Runs the queries of all users in this thread, on a database file that nobody writes.
  * @param file the database file of the store
- * @returns a line for each query that costs a user too much
+ * @returns a line of text for each query that takes too much CPU time
  */
 export async function benchUsers(
   file: string,
@@ -96,7 +96,7 @@ export async function benchUsers(
   }
 }
 
-/** The users to compare; the administrator comes first. */
+/** The users whose queries are compared, the administrator first. */
 function users(clusters: number): readonly User[] {
   const found = [...clusterObjects(0)].filter(({ kind }) => kind === 'Pod');
   const sizes = [...Map.groupBy(found, ({ namespace }) => namespace)];
@@ -114,13 +114,13 @@ function users(clusters: number): readonly User[] {
 }
 
 /**
- * Namespaces that a user may see in one cluster. They are not all of the cluster's namespaces, and with few clusters
- * some of them do not exist.
+ * Namespaces that a user may see in one cluster: not all of the cluster's namespaces, and with few clusters also some
+ * that do not exist.
  */
 function pairsOf(cluster: number, clusters: number): readonly string[] {
   const each = Math.ceil(pairs / clusters);
   const among = Math.max(namespaces, Math.ceil(each * 1.2));
-  // Consecutive namespaces, starting at a different one in each cluster.
+  // Consecutive namespaces, which start at a different one in each cluster.
   return Array.from({ length: each }, (_, i) => `team-${String((i + cluster * 11) % among).padStart(2, '0')}`);
 }
 
@@ -133,7 +133,10 @@ function namesOf(cluster: number, clusters: number): { readonly namespace: undef
 }
 
 const rounds = 5;
-/** Milliseconds of one round. The CPU clock of a thread counts in whole milliseconds, so a round must be long. */
+/**
+ * Milliseconds of one round of queries. The CPU clock of a thread counts in whole milliseconds, so a round must be
+ * long.
+ */
 const roundMs = 60;
 const mostAsked = 500;
 

@@ -22,15 +22,15 @@ export interface CycleOutcome {
   readonly events: number;
   readonly execs: number;
   readonly resumed: number;
-  /** Faults that were caused on purpose. */
+  /** Names of the disturbances that the cycle caused on purpose. */
   readonly happened: readonly string[];
-  /** What went wrong and must not happen; empty when the cycle passed. */
+  /** What went wrong in the cycle; empty when it passed. */
   readonly faults: readonly string[];
 }
 
 const clusters = ['straight', 'faulty'] as const;
 const changesPerSecond = 1;
-/** How long one network fault lasts. */
+/** Milliseconds that one network fault lasts. */
 const faultMs = 2_000;
 
 /** A random number generator (mulberry32): the same seed gives the same faults in the same order. */

@@ -27,14 +27,14 @@ export type TargetName =
 /** A program that can be measured. */
 export interface Target {
   readonly name: TargetName;
-  /** Name for people: the program and what is special about its setting. */
+  /** Name for people: the program, and what is special about its configuration here. */
   readonly title: string;
-  /** Protocols that it supports towards clients. */
+  /** HTTP versions that the program supports towards its clients. */
   readonly protocols: readonly Protocol[];
-  /** Version of the installed program; undefined when it is not installed. */
+  /** Version of the installed program; undefined when the program is not installed. */
   readonly version: () => Promise<string | undefined>;
   /**
-   * Starts it.
+   * Starts the program.
    * @param watches number of watches to one cluster, when there will be more than the program allows by default
    */
   readonly start: (site: Site, progress: (line: string) => void, watches?: number) => Promise<RunningTarget>;
@@ -45,19 +45,22 @@ export interface RunningTarget {
   readonly address: string;
   /** The CA certificate that the load generator trusts. */
   readonly caFile: string;
-  /** Path prefix of the cluster; the API server's own paths follow it. */
+  /** Path prefix of the cluster. A path of the API server, such as `/api/v1/pods`, follows it. */
   readonly prefix: string;
   readonly headers: HeaderPairs;
-  /** Root of its process tree; undefined for `direct`, which has no process of its own. */
+  /**
+   * Process id of the program; its child processes are measured too. Undefined for `direct`, which has no process of
+   * its own.
+   */
   readonly pid: number | undefined;
-  /** True when it speaks HTTP/1.1 without TLS and without authentication. */
+  /** True when the program speaks HTTP/1.1 without TLS and without authentication. */
   readonly plain?: boolean;
   readonly stop: () => Promise<void>;
 }
 
 /** Path prefix of the cluster in every gateway. */
 export const proxyPrefix = `/clusters/${clusterName}/proxy`;
-/** It is long, because a gateway with 10,000 clusters starts slowly on a busy machine. */
+/** Milliseconds to wait for the first answer. A gateway with 10,000 clusters starts slowly on a busy machine. */
 const readyTimeoutMs = 120_000;
 const pollMs = 50;
 
@@ -85,7 +88,7 @@ export async function startGateway(
   plain = false,
 ): Promise<RunningTarget> {
   const child = await startProcess(options, site.live);
-  // A program without TLS has no users either; it would pass the client's token on to the API server.
+  // A program without TLS here has no users either; it would pass the client's token on to the API server.
   const headers = userHeaders(site).filter(([name]) => !plain || name !== 'Authorization');
   const ready = { address: `127.0.0.1:${port}`, caFile: site.caFile, plain, headers, path };
   try {
@@ -126,7 +129,7 @@ async function untilAnswered(
   throw new Error(`${name} is not ready: ${last}\n${child.words().trim()}`);
 }
 
-/** A complete answer. */
+/** A complete answer to one request. */
 export interface OneAnswer {
   readonly status: number;
   readonly body: string;

@@ -23,7 +23,7 @@ export interface CommandShape {
   readonly aliases: readonly string[];
   readonly description: string;
   readonly flags: readonly FlagShape[];
-  /** The possible values of its first argument; empty when it takes none or anything. */
+  /** The values from which its first argument must be chosen; empty when it has no argument or accepts any value. */
   readonly argumentChoices: readonly string[];
   readonly commands: readonly CommandShape[];
 }
@@ -31,13 +31,13 @@ export interface CommandShape {
 /** Names under which the executable is installed. */
 export const programNames = ['portcullis', 'kubectl-portcullis'] as const;
 
-/** Collects a commander command and all commands below it. */
+/** Collects the names, flags and subcommands of a commander command. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
   return {
     path,
     aliases: command.aliases(),
     description: command.description(),
-    // createHelp() includes the built-in --help; the command's own list of options does not.
+    // createHelp() includes the built-in flag --help; the command's own list of options does not.
     flags: command.createHelp().visibleOptions(command).map(flagShape),
     argumentChoices: command.registeredArguments[0]?.argChoices ?? [],
     commands: command.commands.map((child) => commandShape(child, [...path, child.name()])),

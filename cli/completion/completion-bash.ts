@@ -3,7 +3,7 @@
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, ValueKind } from './command-shape.ts';
 
-/** The script; it is loaded with `source <(portcullis completion bash)`. */
+/** Makes the script, which is loaded with `source <(portcullis completion bash)`. */
 export function bashCompletion(program: CommandShape): string {
   const commands = everyCommand(program);
   const steps = commands.flatMap(({ path, aliases }) => {
@@ -68,7 +68,7 @@ function valueAction(value: ValueKind): string | undefined {
   if (value === 'none') return undefined;
   if (value === 'file') return '_portcullis_files -f "$word"';
   if (value === 'directory') return '_portcullis_files -d "$word"';
-  // Nothing is offered where free text is expected. Flags offered here would be taken as the value.
+  // Where free text is expected, nothing is offered. A flag offered here would be taken as the value.
   if (value === 'text') return 'COMPREPLY=()';
   return `_portcullis_take -W '${value.join(' ')}' -- "$word"`;
 }

@@ -3,7 +3,7 @@
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape } from './command-shape.ts';
 
-/** The script, for the file `~/.config/fish/completions/portcullis.fish`. */
+/** Makes the script for the file `~/.config/fish/completions/portcullis.fish`. */
 export function fishCompletion(program: CommandShape): string {
   const lines = everyCommand(program).flatMap((command) => {
     const condition = conditionOf(command);
@@ -24,7 +24,7 @@ ${programNames
 `;
 }
 
-/** The fish condition that is true when the typed words name this command and none of its subcommands. */
+/** A fish condition that is true when the typed words name this command and none of its subcommands. */
 function conditionOf({ path, aliases, commands }: CommandShape): string {
   const children = commands.flatMap((child) => [child.path.at(-1) ?? '', ...child.aliases]);
   const seen = path.map((word, index) => {

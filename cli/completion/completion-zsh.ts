@@ -3,7 +3,7 @@
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape, ValueKind } from './command-shape.ts';
 
-/** The script, for a file `_portcullis` in a folder of `$fpath`; it can also be loaded with `source`. */
+/** Makes the script for a file `_portcullis` in a folder of `$fpath`; it can also be loaded with `source`. */
 export function zshCompletion(program: CommandShape): string {
   return `#compdef ${programNames.join(' ')}
 # zsh completion for portcullis. Save it as _portcullis in a folder of $fpath, or: source <(portcullis completion zsh)

@@ -18,7 +18,7 @@ export interface ConnectionFlags {
   readonly clientKey?: string;
 }
 
-/** Flags that name a kubeconfig and its context, to be used when --server is not given. */
+/** Flags that choose a kubeconfig and a context in it. They cannot be used together with --server. */
 export interface KubeconfigFlags {
   readonly kubeconfig?: string;
   readonly context?: string;

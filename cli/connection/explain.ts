@@ -9,7 +9,8 @@ const untrustedCodes = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // Occurs when the data directory of the gateway was made anew: the new CA has the same subject but another key.
+  // This error occurs when the data directory of the gateway was made anew: the new CA has the same subject but another
+  // key.
   'CERT_SIGNATURE_FAILURE',
   'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
 ]);
@@ -17,7 +18,7 @@ const untrustedCodes = new Set([
 const caStep =
   'Pass the certificate of the CA that signed it: --certificate-authority DATA-DIR/ca.crt (`portcullis serve` makes one there).';
 
-/** A {@link Failure} for an error that occurred before the gateway answered. */
+/** Turns an error that occurred before the gateway answered into a {@link Failure}. */
 export function explainConnection(error: unknown, connection: Connection, timeoutMs: number): Failure {
   const { root } = connection;
   const code = codeOf(error);
@@ -38,7 +39,7 @@ export function explainConnection(error: unknown, connection: Connection, timeou
   return explainTls(error, code, fail, root);
 }
 
-/** The part of {@link explainConnection} for errors of TLS, and for all errors that are not explained elsewhere. */
+/** Explains errors of TLS, and gives a general message for all other errors before the gateway answered. */
 function explainTls(
   error: unknown,
   code: string | undefined,
@@ -76,8 +77,7 @@ function explainTls(
 }
 
 /**
- * A {@link Failure} for an answer with a status other than 200. It includes the message when the answer is a
- * `metav1.Status`.
+ * Turns an answer with a status other than 200 into a {@link Failure}, which includes the message of a `metav1.Status`.
  */
 export function explainStatus(status: number, body: string, connection: Connection): Failure {
   const { root } = connection;
@@ -118,7 +118,7 @@ export function explainStatus(status: number, body: string, connection: Connecti
   );
 }
 
-/** The message of a `metav1.Status`; undefined when the text is none. */
+/** The message of a `metav1.Status`; undefined when the text is not a Status. */
 export function statusMessage(body: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
@@ -126,7 +126,7 @@ export function statusMessage(body: string): string | undefined {
       return parsed.message;
     }
   } catch {
-    // The body is not JSON, so another kind of server answered. Its page would not help.
+    // The body is not JSON, so another kind of server answered, and its page would not help.
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ import { usageFailure } from '../failure.ts';
 /** Path of the list of clusters, below the gateway's root. */
 export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 
-// The suffixes of a cluster's address: `/clusters/<name>/proxy`, and the same below `/apis/<group>/<version>`.
+// Matches the end of a cluster's address: `/clusters/<name>/proxy`, or the longer form below `/apis/<group>/<version>`.
 const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/clusters)\/[^/]+\/proxy$/;
 /**
  * Path of the index with native Kubernetes paths below it. A hub's kube-apiserver treats `proxy` as long-running and
@@ -15,7 +15,8 @@ const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/c
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 
 /**
- * Finds the gateway's root in the value of `--server` or a kubeconfig's `server`. The result has no trailing slash.
+ * Checks the value of `--server` or a kubeconfig's `server`, and returns the URL of the gateway's root without a
+ * trailing slash.
  * @param what where the value comes from, for messages
  * @throws Failure (usage) when it is not an https URL, or has a user, a query or a fragment
  */
@@ -26,8 +27,7 @@ export function gatewayRoot(server: string, what: string): string {
 }
 
 /**
- * Checks a URL as {@link gatewayRoot} does, but keeps the path of a cluster: the server itself is to be asked, not the
- * gateway in front of it.
+ * Checks a URL as {@link gatewayRoot} does, but keeps the path of a cluster, for commands that ask the cluster itself.
  * @throws Failure (usage) in the same cases as {@link gatewayRoot}
  */
 export function serverRoot(server: string, what: string): string {
@@ -35,7 +35,7 @@ export function serverRoot(server: string, what: string): string {
   try {
     url = new URL(server);
   } catch {
-    // Security: the value is not shown, because it may contain a password even if it is no URL.
+    // Security: the value is not put into the message, because it may contain a password even if it is no URL.
     throw usageFailure(`${what} is not a URL`, 'Give the address of the gateway, as in https://127.0.0.1:8443');
   }
   if (url.username !== '' || url.password !== '') {

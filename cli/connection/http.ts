@@ -14,7 +14,7 @@ export interface RequestLimits {
   readonly maxBytes: number;
 }
 
-/** Enough for 10,000 clusters over a slow line. A person would not wait longer. */
+/** Limits that are enough for a list of 10,000 clusters over a slow line. A person would not wait longer. */
 export const defaultLimits: RequestLimits = { timeoutMs: 30_000, maxBytes: 64 * 1024 * 1024 };
 
 /** A JSON object as it was received; its fields have not been checked. */
@@ -81,7 +81,7 @@ export function send(
   limits: RequestLimits = defaultLimits,
 ): Promise<Answer> {
   const url = new URL(connection.root + path);
-  // Each request has a connection of its own, so there is none to close afterwards.
+  // Each request has a connection of its own, which closes by itself.
   const agent = new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv });
   return new Promise((resolve, reject) => {
     const call = request(
@@ -108,8 +108,8 @@ export function send(
           bytes += chunk.length;
           chunks.push(chunk);
           if (bytes > limits.maxBytes) {
-            // The promise is rejected before the call is destroyed. When the whole answer came at once, 'end' follows
-            // immediately and would resolve it.
+            // Reject before the call is destroyed. When the whole answer has arrived already, its 'end' event follows
+            // at once and would resolve the promise.
             reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
             call.destroy();
           }

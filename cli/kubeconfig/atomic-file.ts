@@ -103,8 +103,8 @@ function linkTarget(path: string): string {
   try {
     return linkTarget(resolve(dirname(path), readlinkSync(path)));
   } catch (error) {
-    // EINVAL: the path exists but is no link, because another process has just created it. ENOENT: the path does not
-    // exist.
+    // EINVAL: `path` exists but is no link, because another process has just created it. ENOENT: `path` does not exist.
+    // Both mean that `path` itself is the file to write.
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EINVAL') return path;
     throw error;
   }

@@ -12,10 +12,10 @@ export interface GatewayEntries {
   readonly prefix: string;
   /** URL of the gateway's root, as {@link gatewayRoot} returns it. */
   readonly root: string;
-  /** PEM that is written into the file; undefined when kubectl should trust the system's CAs. */
+  /** CA certificate as PEM, written into the file; undefined when kubectl should trust the system's CAs. */
   readonly ca: string | undefined;
   readonly token: string | undefined;
-  /** PEM that is written into the file. */
+  /** Certificate and key as PEM, written into the file. */
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
   /** Names of clusters, in the order in which they are written. */
   readonly clusters: readonly string[];
@@ -145,8 +145,8 @@ interface Sections {
 }
 
 /**
- * Refuses to take over a name that belongs to another entry of the person or to another gateway. Otherwise kubectl
- * would send requests to another server than before.
+ * Refuses to overwrite an entry that belongs to the person or to another gateway, because kubectl would then send
+ * requests to another server than before.
  * @throws Failure (usage) that names the entry
  */
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
@@ -178,8 +178,8 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
 }
 
 /**
- * Removes entries of this gateway whose cluster no longer exists, and returns the removed contexts. A cluster entry
- * stays while a context that the user has made refers to it.
+ * Removes entries of this gateway whose cluster no longer exists, and returns the names of the removed contexts. A
+ * cluster entry stays while a context of the person refers to it.
  */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
   const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
@@ -203,8 +203,8 @@ function parseKubeconfig(text: string, file: string): Document {
   const document = parseDocument(text);
   const fault = document.errors[0];
   if (fault !== undefined) {
-    // Security: the message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line and
-    // code are shown.
+    // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
+    // number and error code are shown.
     const line = fault.linePos?.[0].line;
     throw usageFailure(
       `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,
@@ -221,7 +221,8 @@ function parseKubeconfig(text: string, file: string): Document {
 function section(document: Document, key: 'clusters' | 'contexts' | 'users', file: string): YAMLSeq {
   const found: unknown = document.get(key);
   if (isSeq(found)) {
-    // `[]` is in YAML's flow style. Without a change to block style, all entries would be printed on one endless line.
+    // `[]` is written in YAML's flow style. It is changed to block style; otherwise all entries would be printed on one
+    // endless line.
     if (found.items.length === 0 && isMap(document.contents) && document.contents.flow !== true) found.flow = false;
     return found;
   }
@@ -272,7 +273,8 @@ function rootOf(server: string | undefined): string | undefined {
   try {
     return server === undefined ? undefined : gatewayRoot(server, 'server');
   } catch {
-    // Entries of other people may hold any text. One that is no valid URL is not an entry of this gateway.
+    // Entries of other people may hold any text. If `server` is not a valid URL, the entry does not belong to this
+    // gateway.
     return undefined;
   }
 }
@@ -281,7 +283,7 @@ function toBase64(pem: string | undefined): string | undefined {
   return pem === undefined ? undefined : Buffer.from(pem).toString('base64');
 }
 
-/** Prints the document with the same indentation of lists as before. A file that was JSON stays JSON. */
+/** Prints the document with the list indentation it had before. A file that was JSON stays JSON. */
 function print(document: Document, before: string): string {
   const isJson = before.trimStart().startsWith('{');
   return document.toString({

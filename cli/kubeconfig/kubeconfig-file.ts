@@ -28,7 +28,7 @@ export interface Kubeconfig {
 export interface ResolvedContext {
   readonly name: string;
   readonly cluster: KubeconfigEntry;
-  /** Undefined when the context names no user. */
+  /** The user entry; undefined when the context names none. */
   readonly user: KubeconfigEntry | undefined;
 }
 
@@ -101,7 +101,7 @@ export function textOf(value: JsonObject, key: string): string | undefined {
 }
 
 /**
- * The PEM of an entry: from the field `<key>-data` in base64, or else from the file that the field `<key>` names, in
+ * PEM text of a field such as `client-key`: from `<key>-data` in base64, or else from the file that `<key>` names, in
  * the same order as client-go. Undefined when there is neither.
  * @throws Failure (usage) when the file cannot be read
  */
@@ -147,8 +147,8 @@ function parseFile(file: string, text: string): ParsedFile {
   const document = parseDocument(text);
   const fault = document.errors[0];
   if (fault !== undefined) {
-    // Security: the message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line and
-    // code are shown.
+    // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
+    // number and error code are shown.
     const line = fault.linePos?.[0].line;
     throw usageFailure(
       `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,

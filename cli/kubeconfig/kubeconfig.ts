@@ -14,7 +14,7 @@ import { hasForeignEntries, mergeKubeconfig } from './kubeconfig-document.ts';
 import type { GatewayEntries, MergedKubeconfig } from './kubeconfig-document.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags of the command, as commander parses them. */
+/** Flags of `portcullis kubeconfig`, as commander parses them. */
 export interface KubeconfigVerbFlags extends ConnectionFlags {
   readonly server: string;
   readonly cluster?: readonly string[];
@@ -92,12 +92,12 @@ function entriesFor(connection: Connection, clusters: readonly string[], prefix:
 
 interface ListedCluster {
   readonly name: string;
-  /** Why no request can reach the cluster under this name, in the gateway's words; undefined when requests can. */
+  /** The gateway's reason why no request can reach the cluster under this name; undefined when requests can. */
   readonly unusable: string | undefined;
 }
 
 /**
- * Names of the clusters to write: those in `asked`, in that order, or all that can be used.
+ * Names of the clusters for which contexts are written: those in `asked`, in that order, or all that can be used.
  * @throws Failure when a cluster in `asked` does not exist or cannot be used
  */
 function chooseClusters(
@@ -147,8 +147,8 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
 }
 
 /**
- * The message of the condition NameConflict; undefined when the cluster has no such condition. A cluster whose name is
- * taken is listed under another name, under which it cannot be used.
+ * The message of a cluster's condition NameConflict; undefined without that condition. A cluster whose name is taken by
+ * another is listed under a substitute name, by which it cannot be used.
  */
 function nameConflict(item: unknown): string | undefined {
   const status = isJsonObject(item) ? item['status'] : undefined;

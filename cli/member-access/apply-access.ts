@@ -12,7 +12,7 @@ const plurals = { ClusterRole: 'clusterroles', ClusterRoleBinding: 'clusterroleb
 const fieldManager = 'portcullis-generate';
 
 /**
- * Applies the objects in order. Applying them again changes nothing.
+ * Applies RBAC objects to the cluster, in order. Applying them again changes nothing.
  * @param onApplied called with the name of each object after it was applied
  * @throws Failure (rejects) when the cluster cannot be reached or refuses an object
  */
@@ -33,7 +33,8 @@ export async function applyAccess(
 }
 
 async function apply(connection: Connection, path: string, object: AccessObject): Promise<Answer> {
-  // `force` overwrites fields that somebody else has changed: the person who runs this asked for exactly these objects.
+  // `force` overwrites fields that somebody else has changed: the person who runs the command asked for exactly these
+  // objects.
   const query = `?fieldManager=${fieldManager}&force=true`;
   const headers = { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' };
   try {

@@ -16,7 +16,7 @@ import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags of the command, as commander parses them. */
+/** Flags of `portcullis generate member-access`, as commander parses them. */
 export interface MemberAccessFlags extends KubeconfigFlags {
   readonly gatewayServiceAccount?: string;
   readonly constrained?: boolean;
@@ -47,7 +47,7 @@ Examples:
   $ portcullis generate member-access --constrained --read-only --context m1 --gateway-service-account portcullis/gateway`;
 
 /**
- * Prints the objects as YAML, or applies them.
+ * Prints the RBAC objects as YAML, or applies them with --apply.
  * @throws Failure (rejects): with exit code 2 for flags that contradict each other, otherwise when the cluster cannot
  * be asked or refuses an object
  */
@@ -62,7 +62,7 @@ export async function generateMemberAccess(flags: MemberAccessFlags, terminal: T
 }
 
 interface Made {
-  /** Comments above the YAML, for the person who reads it. */
+  /** Comments that are printed above the YAML, for the person who reads it. */
   readonly head: string;
   readonly objects: readonly AccessObject[];
 }
@@ -82,7 +82,7 @@ async function madeOf(flags: MemberAccessFlags, terminal: Terminal): Promise<Mad
   return { head: headOf(access), objects: memberAccessObjects(access) };
 }
 
-/** Objects for the index only, for a gateway that may impersonate in the cluster already. */
+/** RBAC objects for the index only, for a gateway that may impersonate in the cluster already. */
 function indexAlone(flags: MemberAccessFlags): Made {
   const index = readIndex(flags);
   if (index === undefined) {
@@ -161,7 +161,7 @@ async function readableResources(
 }
 
 /**
- * Refuses flags that choose a cluster when no cluster will be asked.
+ * Refuses flags that choose a cluster when the command will not send a request to one.
  * @throws Failure (usage)
  */
 function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAccessFlags): void {
@@ -178,7 +178,7 @@ function connectionToMember(flags: MemberAccessFlags, terminal: Terminal): Conne
     return findConnection(flags, terminal, serverRoot);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The original advice names flags that this command does not have, so it is replaced.
+    // The advice in the original error names flags that this command does not have, so it is replaced.
     const otherwise = flags.apply === true ? 'leave out --apply' : 'give --discovery FILE';
     throw usageFailure(error.message, `Choose the cluster with --kubeconfig and --context, or ${otherwise}.`, error);
   }
@@ -223,7 +223,7 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
   return keys;
 }
 
-/** Comments that say what the objects grant, and how to check it. */
+/** Comments above the YAML: what the objects grant, and how to check it. */
 function headOf({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
   const { namespace, name } = account;
   const lines = [

@@ -8,11 +8,11 @@ const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];
 
 /**
- * Rights that the index needs in every cluster: from these objects it learns who may see what, and which types exist
- * (rightsTypes in search/sync/discover/selection.ts).
+ * Rights that the index always needs: from these objects it learns who may see what, and which types exist (rightsTypes
+ * in search/sync/discover/selection.ts).
  */
 const always: readonly PolicyRule[] = [
-  // The UID of the Namespace kube-system tells whether a cluster was set up anew.
+  // The index reads the UID of the Namespace kube-system, which changes when a cluster is set up anew.
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [rbac], resources: ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'], verbs: follow },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: follow },
@@ -80,10 +80,7 @@ export function indexRules(chosen: readonly string[] = defaultIndexResources): r
   ];
 }
 
-/**
- * Rights of the gateway's own credential. With them it can ask the cluster about decisions of authorizers other than
- * RBAC.
- */
+/** Rights of the gateway's own credential, with which it asks the cluster what authorizers other than RBAC decide. */
 export const reviewRules: readonly PolicyRule[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ];

@@ -6,7 +6,7 @@ import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
-/** What access is to be granted. */
+/** The access to a member cluster that RBAC objects should grant. */
 export interface MemberAccess {
   readonly account: { readonly namespace: string; readonly name: string };
   /** True for constrained impersonation (KEP-5284), which is on by default from Kubernetes 1.36. */
@@ -77,8 +77,8 @@ const selfReviews: readonly MemberResource[] = [
 ];
 
 /**
- * Subresources that only show something. Only known ones are listed, because excluding exec and the like is not enough:
- * KubeVirt's console is opened by `get` too.
+ * Subresources that reading cannot turn into an action. The list names what is known to be safe: an API can have other
+ * subresources than exec that run something on `get`, such as KubeVirt's console.
  */
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
@@ -104,7 +104,7 @@ export function memberAccessObjects(access: MemberAccess): readonly AccessObject
   return [
     clusterRole(roleName, access.constrained ? constrainedRules(access) : classicRules(access)),
     binding(roleName, [account]),
-    // By default every authenticated user has these rights, but a hardened cluster may have removed them.
+    // By default every authenticated user has the following rights, but a hardened cluster may have removed them.
     clusterRole(probeRoleName, [
       {
         apiGroups: ['authorization.k8s.io'],
@@ -195,10 +195,10 @@ function readRules(resources: readonly MemberResource[], wanted: readonly string
     }));
 }
 
-/** True for a resource that can only be read by reading it: reading it cannot run or change anything. */
+/** True for a resource where a get, list or watch can neither run nor change anything. */
 export function isReadable(group: string, resource: string): boolean {
   const [name = '', subresource, ...rest] = resource.split('/');
-  // Security: an API server chooses the names of its resources. A `*` among them would become a right to everything.
+  // Security: an API server chooses the names of its resources. A `*` among them would grant a right to everything.
   if (rest.length > 0 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) || !/^[a-z0-9.-]*$/.test(group)) return false;
   if (subresource === undefined || readableSubresources.has(subresource)) return true;
   return group === '' && name === 'pods' && readablePodSubresources.has(subresource);

@@ -16,7 +16,7 @@ export interface AcceptedForm {
 }
 
 const plain: AcceptedForm = { as: '', version: '' };
-/** The versions that the gateway can write of each kind. */
+/** For each kind in `as`, the versions that the gateway can write; the client's preferred one must be among them. */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],
   Table: ['v1'],
@@ -26,8 +26,8 @@ const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
 };
 
 /**
- * Chooses the form that the client prefers among `forms`, those the endpoint can write. Without an Accept header it is
- * plain JSON.
+ * Chooses the form that the client prefers among `forms`, the forms that the requested endpoint can produce. Without an
+ * Accept header it is plain JSON.
  * @throws GatewayError NOT_ACCEPTABLE when the client accepts none of them
  */
 export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['as'][]): AcceptedForm {

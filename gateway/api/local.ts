@@ -31,10 +31,10 @@ import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 
-/** What the gateway's own API needs to answer. */
+/** What is needed to answer requests for the gateway's own API. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
-  /** resourceVersion of the cluster store when the gateway started; when undefined, the present one is used. */
+  /** resourceVersion of the cluster store when the gateway started; when undefined, the store's present one is used. */
   readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */

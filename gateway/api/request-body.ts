@@ -4,7 +4,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
-/** Objects that clients write here have a few hundred bytes, so the limit is far below kube-apiserver's 3 MiB. */
+/**
+ * Limit for bodies of requests that the gateway answers itself. They have a few hundred bytes, so it is far below
+ * kube-apiserver's 3 MiB.
+ */
 const maxBodyBytes = 256 * 1024;
 const bodyTimeoutMs = 10_000;
 

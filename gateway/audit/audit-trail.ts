@@ -10,8 +10,8 @@ export interface AuditTrail {
   readonly request: AuditedRequest;
   readonly info: RequestInfo;
   /**
-   * True when the overflow policy says `block` for this request, so that it was let in only while the sinks accepted
-   * events. Its events are written even if a sink has become full since.
+   * True when this request was let in only because its audit events could be stored (`block` in the overflow policy).
+   * Its events are then written even if a sink has become full since.
    */
   readonly mustStore: boolean;
   readonly receivedTimestamp: string;

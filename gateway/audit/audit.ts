@@ -29,12 +29,12 @@ export interface RunningAudit extends Audit {
   close(): void;
 }
 
-/** What the audit log needs besides its configuration. */
+/** What the audit log needs in addition to its configuration. */
 export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
-  /** Sinks that write through another process. When undefined, this process opens the sinks of the configuration. */
+  /** Where events go when another process writes them to file and webhook; undefined when this process does. */
   readonly sinks?: readonly AuditSink[];
 }
 

@@ -8,7 +8,10 @@ import type { BatchOptions } from './sinks/webhook.ts';
 /** Where audit events are written and which policies apply. Paths are absolute. */
 export interface AuditConfig {
   readonly policyFile: string;
-  /** Policy for requests that arrive while a sink is full. When undefined, changes are refused and reads go on. */
+  /**
+   * File with the policy for requests that arrive while audit events cannot be stored. When undefined, changes are
+   * refused and reads go on.
+   */
   readonly overflowPolicyFile: string | undefined;
   readonly log: AuditLogConfig | undefined;
   readonly webhook: AuditWebhookConfig | undefined;
@@ -58,8 +61,8 @@ export interface AuditInput {
 }
 
 /**
- * kube-apiserver's defaults (pkg/server/options/audit.go). The spool exists only in the gateway, so its size is our
- * own.
+ * kube-apiserver's defaults (pkg/server/options/audit.go), except that of auditWebhookSpoolMaxsize: only the gateway
+ * can store events on disk while the webhook fails.
  */
 export const auditDefaults = {
   auditLogMaxage: 366,
@@ -112,8 +115,8 @@ export function auditInput(written: AuditInput): AuditInput {
 }
 
 /**
- * Reads the audit configuration; undefined when no sink and no policy is given. `fault` is called for each setting that
- * is wrong.
+ * Reads the audit configuration; undefined when nothing is to be audited. `fault` is called for each setting that is
+ * wrong.
  * @param folder folder to which relative paths in the configuration file refer. Relative paths in flags refer to the
  * working directory
  */

@@ -16,11 +16,11 @@ export interface AuditEvent {
   readonly impersonatedUser: User | undefined;
   readonly sourceIPs: readonly string[];
   readonly userAgent: string;
-  /** Undefined for requests that are not about a resource. */
+  /** The Kubernetes object that the request is about; undefined for requests that are not about a resource. */
   readonly objectRef: ObjectReference | undefined;
-  /** Undefined in events before the answer. */
+  /** Undefined in events that are written before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** Both timestamps are metav1.MicroTime: RFC 3339 in UTC with six digits of the second, as clock.ts makes them. */
+  /** This timestamp and the next are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];
@@ -89,9 +89,7 @@ function statusJson({ code, ...rest }: ResponseStatus): string {
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
-/**
- * The JSON of each user, so that it is written only once. A User object never changes and lives as long as its login.
- */
+/** Caches the JSON of each user. A User object never changes and lives as long as its login. */
 const written = new WeakMap<User, string>();
 
 /** The user as JSON of authentication.k8s.io/v1 UserInfo. */

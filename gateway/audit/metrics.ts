@@ -5,7 +5,7 @@ import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
 import type { AuditSink } from './sinks/sink.ts';
 
-/** Numbers that only grow while the process runs. */
+/** Counters of the audit log. They only grow while the process runs. */
 export interface AuditCounts {
   /** Audit events written. */
   events: number;
@@ -14,11 +14,11 @@ export interface AuditCounts {
   metadata: number;
   /** Requests that were answered 503 because their audit events could not be stored. */
   refused: number;
-  /** Events that were not recorded because the sink was full, by sink. */
+  /** For each sink (file, webhook): events that were not recorded because the sink was full. */
   readonly dropped: Map<AuditSink['name'], number>;
-  /** Failed attempts to store events, by sink. */
+  /** For each sink: failed attempts to store events. */
   readonly failed: Map<AuditSink['name'], number>;
-  /** Events that a sink had accepted but could never store, by sink. */
+  /** For each sink: events that it had accepted but could never store. */
   readonly lost: Map<AuditSink['name'], number>;
 }
 
@@ -27,7 +27,7 @@ export function makeAuditCounts(sinks: readonly AuditSink['name'][]): AuditCount
   return { events: 0, none: 0, metadata: 0, refused: 0, dropped: zeros(), failed: zeros(), lost: zeros() };
 }
 
-/** Adds `by` to the number of one sink. */
+/** Adds `by` to the counter of one sink. */
 export function count(counts: Map<AuditSink['name'], number>, name: AuditSink['name'], by = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + by);
 }

@@ -41,14 +41,14 @@ class ProtobufReader implements BodyMetadataReader {
   }
 }
 
-/** Bytes. No valid name or uid is longer, so a longer text is ignored. */
+/** In bytes. No valid name or uid is longer, so a longer text is ignored. */
 const longestText = 1024;
 const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Reads the strings in the top-level `metadata` of a JSON object and stops at its end. */
+/** Reads the strings directly below the top-level `metadata` of a JSON object, then stops reading. */
 class JsonReader implements BodyMetadataReader {
   readonly #found: Record<string, string> = {};
   #done = false;
@@ -58,7 +58,7 @@ class JsonReader implements BodyMetadataReader {
   #key = '';
   #inString = false;
   #escaped = false;
-  /** Bytes of the string that is being read; undefined when the string is not one of the four that are kept. */
+  /** Bytes of the JSON string that is being read; undefined when its value is not needed. */
   #text: number[] | undefined;
 
   feed(chunk: Buffer): void {

@@ -8,13 +8,13 @@ import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 
 /**
- * What happens to a request while a sink is full. `block` answers 503 before anything is sent to a cluster; `drop` lets
- * it go on unrecorded.
+ * What happens to a request while audit events cannot be stored. `block` answers 503 before anything is sent to a
+ * cluster; `drop` lets the request go on unrecorded.
  */
 export type WhenFull = 'block' | 'drop';
 
 /**
- * Rules in order. The first rule that matches a request decides; when none matches, {@link defaultWhenFull} decides.
+ * Rules in order: the first rule that matches a request decides. When none matches, {@link defaultWhenFull} decides.
  */
 export interface OverflowPolicy {
   readonly rules: readonly (RequestSelector & { readonly whenFull: WhenFull })[];
@@ -46,7 +46,7 @@ export function readOverflowPolicy(source: string, file: string): OverflowPolicy
   return read.value;
 }
 
-/** What happens to this request while a sink is full. */
+/** What happens to this request while audit events cannot be stored. */
 export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgrade: boolean): WhenFull {
   const found = policy.rules.find((one) => isSelected(one, request));
   return found?.whenFull ?? defaultWhenFull(request, isUpgrade);

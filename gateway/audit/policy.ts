@@ -10,7 +10,7 @@ import type { AuditedRequest, RequestSelector } from './rule.ts';
 /** The stage of a request at which an audit event is written; the names are kube-apiserver's. */
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
 
-/** How a request is audited. Where it is undefined, the level is None: no events. */
+/** How a request is audited. Undefined in place of such a decision means level None: no events. */
 export interface AuditDecision {
   readonly level: 'Metadata';
   readonly omitStages: ReadonlySet<AuditStage>;

@@ -17,7 +17,7 @@ import type { AuditSink } from './sinks/sink.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditedState } from './trail.ts';
 
-/** What the request chain calls. */
+/** The audit log as the request chain uses it. */
 export interface Audit {
   /**
    * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
@@ -77,8 +77,8 @@ export class AuditRecorder implements Audit {
       this.#unauthenticated(state);
       return;
     }
-    // kube-apiserver writes stage Panic when a handler panics. INTERNAL is the gateway's equal of a panic: nobody knows
-    // how far the request got.
+    // kube-apiserver writes an event of stage Panic when a handler panics. An INTERNAL error of the gateway is treated
+    // the same: nobody knows how far the request got.
     if (error instanceof GatewayError && error.code === 'INTERNAL') {
       this.#make(state, trail, 'Panic');
       return;
@@ -147,8 +147,8 @@ function countLevel(counts: AuditCounts, isRecorded: boolean): void {
 }
 
 /**
- * Whether to read the object in the body of this request. kube-apiserver does so for creates and updates of resources,
- * but not for exec, attach, port-forward and proxy.
+ * Whether the audit log reads the object in the body of this request. kube-apiserver does so for creates and updates of
+ * resources, but not for exec, attach, port-forward and proxy.
  */
 function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
   return (

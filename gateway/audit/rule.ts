@@ -8,7 +8,7 @@ import type { User } from '../../cache/model/user.ts';
 export interface AuditedRequest {
   /** The authenticated caller; undefined when authentication failed. */
   readonly caller: User | undefined;
-  /** Verb as kube-apiserver's RequestInfoFactory finds it: an exec or port-forward by GET has `get`. */
+  /** Verb as in kube-apiserver's RequestInfo: an exec or port-forward by GET has `get`. */
   readonly verb: string;
   readonly isResource: boolean;
   readonly apiGroup: string;
@@ -16,7 +16,7 @@ export interface AuditedRequest {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Path without query. For a request to a cluster it is the part below `/proxy`. */
+  /** Path without query. For a request to a cluster it is the part after `/clusters/<name>/proxy`. */
   readonly path: string;
 }
 
@@ -39,8 +39,7 @@ export interface GroupResources {
   /** API group; '' is the core group, `*` is any group. */
   readonly group: string;
   /**
-   * Entries such as `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`. An empty list means every resource of the
-   * group.
+   * For example `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`. An empty list means every resource of the group.
    */
   readonly resources: readonly string[];
   readonly resourceNames: readonly string[];

@@ -9,7 +9,7 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 const maxForwarded = 32;
 
 /**
- * Addresses for `sourceIPs` of an audit event.
+ * The addresses for the field `sourceIPs` of an audit event.
  * @param peerAddress address of the connection, '' when unknown
  */
 export function sourceIPs(headers: RawHeaders, peerAddress: string): readonly string[] {
@@ -31,7 +31,9 @@ export function sourceIPs(headers: RawHeaders, peerAddress: string): readonly st
   return addresses;
 }
 
-/** The address without a zone, and as IPv4 when it is an IPv4 address in IPv6 form; '' when the text is no address. */
+/**
+ * The address without an IPv6 zone; an IPv4 address in IPv6 form becomes plain IPv4. '' when the text is no address.
+ */
 function plainAddress(text: string): string {
   const address = text.startsWith('::ffff:') && isIP(text.slice(7)) === 4 ? text.slice(7) : text;
   return isIP(address) === 0 ? '' : (address.split('%', 1)[0] ?? '');

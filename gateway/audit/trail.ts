@@ -19,7 +19,7 @@ import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
 /**
- * What the chain knows of a request when an event is written. Fields that later steps of the chain add may be
+ * What is known of a request when an audit event is written. Fields of steps that the request has not reached are
  * undefined.
  */
 export type AuditedState = Observed &
@@ -101,7 +101,7 @@ export function failedAuthentication({ inbound, peer }: Observed): ResponseStatu
   return { message, code: 401 };
 }
 
-/** The user that the cluster saw, or will see; undefined when it is the caller. */
+/** The user that the cluster saw, or will see; undefined when it is the caller itself. */
 function otherUser({ user, outgoing }: AuditedState, caller: User): User | undefined {
   const seen = outgoing === undefined ? user : memberView(outgoing);
   return seen === undefined || seen === caller || canonical(seen) === canonical(caller) ? undefined : seen;
@@ -120,8 +120,9 @@ function canonical(user: User): string {
 }
 
 /**
- * kube-apiserver reads the body after authorization, so its events of a refused request show nothing from the body.
- * Every 403 counts as a refusal by RBAC here: a 403 of an admission plugin cannot be told apart.
+ * Metadata from the request body, for an audit event. kube-apiserver reads the body after authorization, so nothing
+ * from the body is shown for a refused request. Every 403 is treated as a refusal by RBAC, because a 403 of an
+ * admission plugin looks the same.
  */
 function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {
   if (body === undefined || status === undefined || status.code === 401 || status.code === 403) return {};

@@ -3,9 +3,9 @@
 // never be complete.
 
 /**
- * Parameters that are shown: those of the Kubernetes API (meta/v1 ListOptions, CreateOptions, PatchOptions,
- * DeleteOptions; core/v1 PodExecOptions, PodAttachOptions, PodLogOptions, PodPortForwardOptions; apiserver's health,
- * discovery and Table parameters) and those of the gateway's own API.
+ * Query parameters that are shown in audit events: those of the Kubernetes API (meta/v1 ListOptions, CreateOptions,
+ * PatchOptions, DeleteOptions; core/v1 PodExecOptions, PodAttachOptions, PodLogOptions, PodPortForwardOptions;
+ * apiserver's health, discovery and Table parameters) and those of the gateway's own API.
  */
 const known: ReadonlySet<string> = new Set([
   ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'watch', 'allowWatchBookmarks', 'sendInitialEvents'],
@@ -29,13 +29,13 @@ const known: ReadonlySet<string> = new Set([
   ...['sinceTime', 'timestamps', 'tailLines', 'limitBytes', 'insecureSkipTLSVerifyBackend', 'stream'],
   ...['verbose', 'exclude', 'hash'],
 ]);
-/** What a parameter name looks like. Any other text may be a secret value, so it is not shown even as a name. */
+/** What the name of a query parameter may look like. Any other text could be a secret value, so it is not shown. */
 const name = /^[A-Za-z][A-Za-z0-9_.~-]{0,63}$/;
 const redacted = 'REDACTED';
 
 /**
- * The target with unknown query parameters redacted. `REDACTED` replaces the value of an unknown parameter, or the
- * whole parameter when it has no value. A target without unknown parameters is returned unchanged.
+ * The target with the values of unknown query parameters replaced by `REDACTED`; a parameter without a value is
+ * replaced completely. A target without unknown parameters is returned unchanged.
  * @param target path and query, after gateway/request/path.ts has checked it
  */
 export function auditedUri(target: string): string {

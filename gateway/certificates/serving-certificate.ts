@@ -70,7 +70,7 @@ function checkAuthority(cert: string, file: string): void {
   try {
     if (new X509Certificate(cert).ca && Date.parse(new X509Certificate(cert).validTo) > Date.now()) return;
   } catch {
-    // The error below says what to do.
+    // The file is not a certificate. The error below says what to do.
   }
   throw new ConfigurationError([
     { file, message: 'is no valid CA certificate: move it and ca.key away to have new ones made' },
@@ -135,8 +135,8 @@ export async function issueServingCertificate(
 
 /**
  * Signs a serving certificate with a new key.
- * @param names DNS names and IP addresses for which it is valid
- * @param lifeMs how long it is valid, but never longer than the CA
+ * @param names DNS names and IP addresses for which the certificate is valid
+ * @param lifeMs how long the certificate is valid, but never longer than the CA
  * @param nowMs present time in milliseconds since 1970
  */
 export async function signServingCertificate(

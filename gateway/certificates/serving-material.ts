@@ -6,19 +6,20 @@ import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
 import type { Authority, ServingCertificate } from './serving-certificate.ts';
 
-/** The content of the Secret. Everything is PEM. */
+/** The shared certificates, as they are stored in a Secret. Everything is PEM. */
 export interface ServingMaterial {
   readonly authority: Authority;
-  /**
-   * The CA that will sign the next leaf; undefined when there is none yet. Clients get it in the trust bundle already.
-   */
+  /** The CA that will sign the next serving certificate; undefined when there is none yet. Clients already trust it. */
   readonly nextAuthority: Authority | undefined;
-  /** Certificates of CAs that signed earlier leaves. They are kept until they expire. */
+  /** Certificates of CAs that signed earlier serving certificates. They are kept until they expire. */
   readonly formerAuthorities: readonly string[];
   readonly leaf: ServingCertificate;
 }
 
-/** A leaf is valid for 90 days and replaced after 60. That leaves a month to repair a hub that refuses the new one. */
+/**
+ * A shared serving certificate ("leaf") is valid for 90 days and replaced after 60. That leaves a month for repairs
+ * when the hub refuses to store the new one.
+ */
 export const leafLifeMs = 90 * 24 * 60 * 60 * 1000;
 const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
@@ -34,15 +35,15 @@ export function splitBundle(bundle: string): readonly string[] {
   return (bundle.match(certificateForm) ?? []).map((pem) => `${pem}\n`);
 }
 
-/** Whether `bundle` has every certificate of `wanted`. It may have more. */
+/** Whether `bundle` contains every certificate of `wanted`. It may contain more. */
 export function bundleCovers(bundle: string, wanted: string): boolean {
   const there = new Set(splitBundle(bundle).map((pem) => new X509Certificate(pem).fingerprint256));
   return splitBundle(wanted).every((pem) => there.has(new X509Certificate(pem).fingerprint256));
 }
 
 /**
- * Reads the data of the Secret, whose values are base64. Undefined when certificate, key and CA are missing or do not
- * belong together.
+ * Reads the shared certificates from the data of the Secret, whose values are base64. Undefined when certificate, key
+ * and CA are missing or do not belong together.
  */
 export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
   const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
@@ -63,15 +64,14 @@ export function readMaterial(data: Readonly<Record<string, string>> | undefined)
       leaf,
     };
   } catch {
-    // The Secret is still empty, as the Helm chart creates it, or somebody has edited it. There is nothing in it to
-    // serve with.
+    // The Secret is still empty, as the Helm chart creates it, or somebody has edited it: it has no usable certificate.
     return undefined;
   }
 }
 
 /**
- * The data of the Secret for this material. `ca.crt` is the whole trust bundle, its first certificate that of the
- * signing CA. So the Secret can be mounted into clients as it is.
+ * The data of the Secret that stores `material`. `ca.crt` is the whole trust bundle, the CA that signs now first, so
+ * the Secret can be mounted into clients as it is.
  */
 export function writeMaterial(material: ServingMaterial): Readonly<Record<string, string>> {
   const encode = (text: string): string => Buffer.from(text).toString('base64');
@@ -86,8 +86,8 @@ export function writeMaterial(material: ServingMaterial): Readonly<Record<string
 }
 
 /**
- * What should replace the content of the Secret; undefined when `current` can stay.
- * @param names DNS names and IP addresses for which the leaf must be valid
+ * What should replace `current` in the Secret; undefined when `current` can stay.
+ * @param names DNS names and IP addresses for which the serving certificate must be valid
  * @param nowMs present time in milliseconds since 1970
  */
 export async function renewed(
@@ -102,8 +102,8 @@ export async function renewed(
   }
   const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
   if (isDue || !covers(current.leaf.cert, names)) {
-    // The names of the old certificate are kept. Otherwise two replicas with different configurations would replace
-    // each other's certificate for ever.
+    // Until the certificate is due for renewal, the names of the old one are kept. Otherwise two replicas with
+    // different configurations would replace each other's certificate for ever.
     const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
     const { nextAuthority } = current;
     const authority = nextAuthority ?? current.authority;

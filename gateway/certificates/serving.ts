@@ -8,7 +8,10 @@ import type { Config } from '../config/configuration.ts';
 import type { Reloading } from '../start/reloading.ts';
 import { issueServingCertificate, loadAuthority } from './serving-certificate.ts';
 
-/** Twenty days; a Node timer cannot be longer than 24.8 days. */
+/**
+ * How often a certificate of the gateway's own CA is replaced: every 20 days. A Node timer cannot be longer than 24.8
+ * days.
+ */
 const reissueIntervalMs = 20 * 24 * 60 * 60 * 1000;
 
 /** Certificate and private key as PEM. */
@@ -17,7 +20,7 @@ export interface ServingPair {
   readonly key: string;
 }
 
-/** The certificate that the listener shows now. */
+/** The certificate that the listener shows to clients. */
 export interface Serving {
   /** File with the CA certificate that clients must trust; undefined when the operator gave a certificate. */
   readonly caFile: string | undefined;

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** A certificate that ends within this time is reported. It is long enough for a person to act. */
+/** Certificates that expire within this time are reported; 30 days leave time to act. */
 export const soonMs = 30 * dayMs;
 
 /** What a certificate is used for. */
@@ -66,7 +66,7 @@ export function certificateWeaknesses(
   });
 }
 
-/** Reports a text in which no certificate can be read; returns an empty list when there is one. */
+/** Returns a finding when no certificate in the PEM text can be read; otherwise an empty list. */
 export function certificateUnread(pem: string, where: string, purpose: CertificatePurpose): readonly Unread[] {
   const readable = blocksOf(pem).some((block) => {
     try {

@@ -99,7 +99,7 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
 }
 
 function unreadOf(where: string, error: unknown): readonly Unread[] {
-  // The messages of these errors name file and line already.
+  // The messages of ConfigurationError and GatewayError name file and line already.
   if (error instanceof ConfigurationError || error instanceof GatewayError)
     return error.message.split('\n').flatMap((line, index, all) => {
       // The first line of a message is skipped when it is only a heading for the lines below.
@@ -111,7 +111,7 @@ function unreadOf(where: string, error: unknown): readonly Unread[] {
   return [{ where, what: `cannot be read: ${code}` }];
 }
 
-/** Removes duplicates: a file that is read for several purposes reports the same fault several times. */
+/** Removes duplicates. When a file is read for several purposes, the same fault is found several times. */
 function distinct(unread: readonly Unread[]): readonly Unread[] {
   return [...new Map(unread.map((one) => [JSON.stringify([one.where, one.what]), one])).values()];
 }

@@ -19,7 +19,7 @@ import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 
-/** How long the hub may take to list its clusters. */
+/** How many milliseconds the hub may take to list its clusters. */
 const hubTimeoutMs = 20_000;
 const lookEveryMs = 50;
 /** How many clusters are asked at the same time. */
@@ -40,7 +40,7 @@ export async function clusterFindings(config: Config, options: CheckOptions): Pr
   const log = makeLog('silent');
   const store = createClusterStore({});
   const connections = makeConnections((spec, credential) => makeTransport(transportParts(spec, credential)));
-  // Without a hub client, only the sources that read files start.
+  // When `hub` is undefined, startSources starts only sources that read files.
   const sources = await startSources(config, store, hub?.client, log);
   try {
     if (hub !== undefined) take(await hubFindings(hub.client, sources));

@@ -3,18 +3,23 @@
 import { statSync } from 'node:fs';
 import type { Unread, Weakness } from './weakness.ts';
 
-/** A file that holds a secret, or that decides who may do what. */
+/**
+ * A file that holds a secret, or that decides who may do what; other users of the machine must not read or change it.
+ */
 export interface WatchedFile {
   readonly file: string;
   readonly holds: 'secret' | 'decision';
-  /** Name for people, such as `token file`. */
+  /** What the file is, in words for people, such as `token file`. */
   readonly kind: string;
 }
 
 const othersRead = 0o004;
 const othersWrite = 0o002;
 
-/** Checks the modes of files. A file whose mode cannot be read is returned in `unread`. */
+/**
+ * Checks whether other users of the machine can read or change the files. A file whose mode cannot be read is returned
+ * in `unread`.
+ */
 export function fileWeaknesses(files: readonly WatchedFile[]): {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];

@@ -13,7 +13,7 @@ import type { CheckResult, Unread, Weakness } from './weakness.ts';
 const timeoutMs = 10_000;
 const rulesPath = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 
-/** Finds weaknesses of a cluster without asking it. */
+/** Finds weaknesses of a cluster without sending a request to it. */
 export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckResult {
   const where = placeOf(spec);
   if (spec.problem !== undefined)
@@ -22,8 +22,8 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
     ...reachWeaknesses(spec, where, nowMs),
     ...credentialKindWeaknesses(spec.credential?.kind, where),
   ];
-  // For an exec credential a plugin would have to run; that is left to {@link askMember}. All other kinds have their
-  // credential at hand.
+  // Other kinds of credentials are at hand. An exec credential would have to run a plugin, which is left to {@link
+  // askMember}.
   if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
   try {
     const credential = spec.credential.current();

@@ -92,8 +92,8 @@ function users(config: Config): readonly Weakness[] {
 }
 
 /**
- * The weakness that requests without a credential are let in.
- * @param paths the only paths on which they are; empty means all paths
+ * The weakness that requests without a credential are accepted.
+ * @param paths the only paths on which they are accepted; empty means all paths
  */
 export function anonymousWeakness(where: string, paths: readonly string[]): Weakness {
   return {

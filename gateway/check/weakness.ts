@@ -9,13 +9,16 @@ export type Severity = 'high' | 'medium' | 'low';
 
 /** A weakness and how to fix it. */
 export interface Weakness {
-  /** Kind of weakness in CamelCase, for example `InsecureTLS`. `--accept` takes this name. */
+  /**
+   * Kind of weakness in CamelCase, for example `InsecureTLS`. The flag `--accept` of `portcullis check` takes these
+   * names.
+   */
   readonly name: string;
   readonly severity: Severity;
   /** The file, flag, user or cluster that is weak. */
   readonly where: string;
   readonly what: string;
-  /** What to do, in a sentence. */
+  /** How to fix the weakness, in a sentence. */
   readonly fix: string;
 }
 
@@ -33,7 +36,7 @@ export interface CheckResult {
 
 const order: readonly Severity[] = ['high', 'medium', 'low'];
 
-/** Sorted by severity, the worst first; equal ones keep their order. */
+/** The weaknesses sorted by severity, the worst first; equal ones keep their order. */
 export function bySeverity(weaknesses: readonly Weakness[]): readonly Weakness[] {
   return weaknesses.toSorted((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
 }

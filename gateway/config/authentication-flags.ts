@@ -15,18 +15,18 @@ export interface AuthenticationFlags {
 /** The flags as the operator wrote them, before they are checked. */
 export interface AuthenticationInput {
   readonly authenticationConfig?: string | undefined;
-  /** The flag without a value means true. */
+  /** Value of `--anonymous-auth`; the flag without a value means true. */
   readonly anonymousAuth?: string | boolean | undefined;
 }
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the authentication settings in the configuration file. */
 export const authenticationFileFields = {
   authenticationConfig: z.string().min(1).optional(),
   anonymousAuth: z.boolean().optional(),
 };
 
 /**
- * Checks the settings; `fault` is called for each one that is wrong.
+ * Checks the authentication settings; `fault` is called for each one that is wrong.
  * @param given the flags, or where a flag is absent the configuration file; with absolute paths
  * @param isSelf true for `--identity=self`, in which the gateway has a single user
  */

@@ -17,7 +17,9 @@ import { readText } from './read-text.ts';
 const text = z.string().min(1);
 const seconds = z.number().min(0).max(3600);
 
-/** The keys of the configuration file: the names of the flags in camel case, and settings that have no flag. */
+/**
+ * Schema of the configuration file. Its keys are the names of the flags in camel case, and settings that have no flag.
+ */
 const fileSchema = z.strictObject({
   apiVersion: z.literal('config.portcullis.io/v1alpha1').optional(),
   kind: z.literal('GatewayConfiguration').optional(),
@@ -85,8 +87,9 @@ export function readConfigFile(file: string): FileInput {
 }
 
 /**
- * The plain values of a YAML document. An alias without an anchor, or too many aliases, is found only in this step.
- * @throws ConfigurationError
+ * The plain values of a YAML document. The YAML parser reports an alias without an anchor, or too many aliases, only in
+ * this step.
+ * @throws ConfigurationError for these faults
  */
 function plainOf(document: Document, file: string): unknown {
   try {

@@ -24,27 +24,27 @@ export interface Config {
   readonly clusterDomain: string | undefined;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly logLevel: LogLevel;
-  /** At shutdown, how long readyz fails before the gateway stops to accept requests. */
+  /** At shutdown: milliseconds during which readyz fails but requests are still accepted. */
   readonly shutdownDelayMs: number;
-  /** At shutdown, how long running requests may go on after the gateway has stopped to accept new ones. */
+  /** At shutdown, after new requests are refused: milliseconds that running requests may still take. */
   readonly shutdownGraceMs: number;
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
   /**
-   * In tests below 1: the factor by which all durations were shortened. The durations in this object include it
-   * already.
+   * The factor by which tests have shortened all durations; otherwise 1. All durations in this object have been
+   * multiplied by it already.
    */
   readonly timeScale: number;
   /** Rules for the user that member clusters see. */
   readonly outgoing: IdentityConfig;
   readonly limits: LimitsConfig;
-  /** Undefined when there is no audit log. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit: AuditConfig | undefined;
-  /** Undefined when there is no hub. */
+  /** The hub; undefined when there is none. */
   readonly hub: HubConfig | undefined;
-  /** Undefined or absent when there is no index. */
+  /** The index, which lets users search objects of all clusters; undefined or absent when there is none. */
   readonly index?: IndexConfig | undefined;
-  /** Undefined or absent when nothing is traced. */
+  /** Tracing; undefined or absent when nothing is traced. */
   readonly tracing?: TracingConfig | undefined;
   /** Number of worker processes. Absent or 1: one process does everything. */
   readonly workers?: number;

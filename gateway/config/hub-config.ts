@@ -15,7 +15,7 @@ import type { SourceName } from './source-names.ts';
 import { definedOf, listOf } from './values.ts';
 import type { Fault } from './values.ts';
 
-/** The proxy server of konnectivity, as cluster-gateway's flags name it. Paths are absolute. */
+/** The proxy server of konnectivity, with the names of cluster-gateway's flags. Paths are absolute. */
 export interface ClusterProxy {
   readonly host: string;
   readonly port: number;
@@ -26,7 +26,10 @@ export interface ClusterProxy {
 
 /** What `portcullis serve` needs to know about its hub. Paths are absolute. */
 export interface HubConfig {
-  /** Undefined: the hub is the cluster of the pod, reached with the pod's ServiceAccount. */
+  /**
+   * Kubeconfig of the hub; when undefined, the hub is the cluster in which this process runs as a pod, reached with its
+   * ServiceAccount.
+   */
   readonly kubeconfig: string | undefined;
   /** Where clusters come from. When two sources have a cluster of the same name, the earlier source keeps the name. */
   readonly sources: readonly SourceName[];
@@ -38,18 +41,18 @@ export interface HubConfig {
   readonly managedServiceAccount: string;
   /** Namespace of the Secrets that Karmada uses for clusters. */
   readonly karmadaNamespace: string;
-  /** Commands that an exec credential in a cluster-gateway Secret may run; empty means none. */
+  /** Command lines that exec credentials in cluster-gateway's Secrets may run; empty means none. */
   readonly allowExec: readonly string[];
-  /** Names of environment variables that such exec credentials may set, to any value. */
+  /** Names of environment variables that exec credentials on the hub may set, to any value. */
   readonly allowExecEnv: readonly string[];
   readonly clusterProxy: ClusterProxy | undefined;
-  /** Which addresses of clusters objects on the hub may name, beyond those allowed by default. */
+  /** Which addresses of clusters are accepted from objects on the hub, in addition to those accepted by default. */
   readonly memberAddresses: AddressRuleOptions;
   readonly authorizeVerb: 'real' | 'http';
   readonly subpathAuthorization: boolean;
   /** A token must be for one of these audiences; empty means the hub's own audiences. */
   readonly audiences: readonly string[];
-  /** Origins of the hub's own addresses, as {@link withoutDefaultPort} writes them; absent means none. */
+  /** Origins (https://HOST:PORT, without default port) under which the hub's API server is known; absent means none. */
   readonly origins?: readonly string[];
   readonly tokenReviewTtlMs: number;
   readonly authorizedTtlMs: number;
@@ -57,8 +60,8 @@ export interface HubConfig {
   /** True to serve the API group cluster.core.oam.dev as well. */
   readonly clusterGatewayApi: boolean;
   /**
-   * The serving certificate that replicas share through a Secret. Undefined: the certificate comes from files, or from
-   * a CA that this process makes.
+   * The serving certificate that replicas share through a Secret. When undefined, the certificate comes from files, or
+   * is signed by a CA that this process makes.
    */
   readonly serving: SharedServing | undefined;
 }
@@ -81,7 +84,7 @@ export interface HubInput {
   readonly secretNamespaces?: string;
   readonly managedServiceAccount?: string;
   readonly karmadaNamespace?: string;
-  /** One command, or several. */
+  /** One command line, or several. */
   readonly allowExec?: string | readonly string[];
   readonly allowExecEnv?: string;
   readonly allowMemberAddresses?: string;
@@ -107,7 +110,10 @@ export interface HubInput {
 
 const text = z.string().min(1);
 
-/** Schema of these settings in the configuration file. It does not have the older names that some flags have. */
+/**
+ * Schema of the hub settings in the configuration file. Alternative names, which some flags have, are not accepted
+ * there.
+ */
 export const hubFileFields = {
   hubKubeconfig: z.string().optional(),
   sources: text.optional(),
@@ -212,7 +218,7 @@ export function readHubConfig(
   });
 }
 
-/** True in a pod with a ServiceAccount. The two signs are those that client-go's rest.InClusterConfig looks for. */
+/** True in a pod with a ServiceAccount. It looks for the same variable and file as client-go's rest.InClusterConfig. */
 export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
   return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
 }
@@ -246,7 +252,10 @@ function readRanges(flag: string, value: string | undefined, fault: Fault): Addr
   });
 }
 
-/** Names by which pods reach the hub's API server. A browser outside the cluster does not use them. */
+/**
+ * Origins by which pods reach the hub's API server, such as https://kubernetes.default.svc. Browsers outside the
+ * cluster do not use them.
+ */
 const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map(
   (end) => `https://kubernetes${end}`,
 );
@@ -305,7 +314,7 @@ function flagOf(name: string): string {
 }
 
 /**
- * Without a hub, a flag about the hub would do nothing. It is refused, since it may have been meant to restrict
+ * Reports flags about a hub when there is no hub. They would have no effect, but may have been meant to restrict
  * somebody.
  */
 function refuseWithoutHub(flags: HubInput, fault: Fault): void {

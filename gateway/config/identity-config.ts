@@ -19,18 +19,18 @@ export interface IdentityConfig {
   readonly privilegedUser: string | undefined;
   readonly forwardSystemMasters: boolean;
   /**
-   * Reserved users and groups that are forwarded as the hub or identity provider named them. `system:masters` is not
-   * among them: `forwardSystemMasters` is for that group.
+   * Reserved users and groups that clusters see as the hub or identity provider named them. For `system:masters` there
+   * is `forwardSystemMasters`.
    */
   readonly forwardReserved: readonly string[];
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
-  /** `username` sends only the user name, without groups and extra. */
+  /** With `username`, clusters see only the user name, without groups and extra. */
   readonly impersonationMode: 'full' | 'username';
   /** Keys of the user's `extra`, in lower case, that clusters may see; undefined means all keys. */
   readonly impersonateExtra: readonly string[] | undefined;
 }
 
-/** Settings as the operator wrote them, before they are checked. */
+/** The identity settings as the operator wrote them, before they are checked. */
 export interface IdentityInput {
   readonly identityExchange?: string;
   readonly clusterGatewayProxyConfig?: string;
@@ -45,7 +45,7 @@ export interface IdentityInput {
 
 const text = z.string().min(1);
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the identity settings in the configuration file. */
 export const identityFileFields = {
   identityExchange: text.optional(),
   allowPrivilegedIdentity: z.boolean().optional(),
@@ -58,7 +58,7 @@ export const identityFileFields = {
 };
 
 /**
- * Checks the settings; `fault` is called for each one that is wrong.
+ * Checks the identity settings; `fault` is called for each one that is wrong.
  * @param given the flags, or where a flag is absent the configuration file; with absolute paths
  */
 export function readIdentityConfig(given: IdentityInput, fault: Fault): IdentityConfig {

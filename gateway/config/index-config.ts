@@ -13,21 +13,21 @@ import { parseDuration } from '../../lib/duration.ts';
 import { parseSize } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
-/** What the index holds, and who may see it. */
+/** Settings of the index: what it holds, and who may see it. */
 export interface IndexConfig {
   /** Resources to index: `pods`, `deployments.apps` or `*`; undefined means the common ones. */
   readonly resources: readonly string[] | undefined;
-  /** Names of clusters, or a label selector; undefined means all clusters. */
+  /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
   /** Maximum size on disk, in bytes; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
   /**
-   * How it is decided what a caller may see of a cluster, for clusters without a label about that; undefined means
-   * `auto`.
+   * How the index decides which rows of a cluster a caller may see, unless a label of the cluster says it; undefined
+   * means `auto`.
    */
   readonly rights?: RightsChoice;
-  /** As whom the index reads from clusters; undefined means `auto`. */
+  /** The identity with which the index reads objects from clusters; undefined means `auto`. */
   readonly readAs?: IndexIdentity;
   /**
    * Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; undefined means none.
@@ -36,13 +36,13 @@ export interface IndexConfig {
   /** Where the index is stored; undefined means the folder `index` in the data directory. */
   readonly folder?: string;
   /**
-   * True when the index starts together with the gateway. When false, the first request for it starts it; an index that
-   * is already on disk starts at once.
+   * True when the index starts together with the gateway. When false, it starts with the first request for it, or at
+   * once if it is already on disk.
    */
   readonly startsAtOnce: boolean;
 }
 
-/** Settings as the operator wrote them, before they are checked. */
+/** The index settings as the operator wrote them, before they are checked. */
 export interface IndexInput {
   readonly indexResources?: string | readonly string[];
   readonly indexClusters?: string;
@@ -55,7 +55,7 @@ export interface IndexInput {
 
 const text = z.string().min(1);
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the index settings in the configuration file. */
 export const indexFileFields = {
   indexResources: z.union([z.string(), z.array(text)]).optional(),
   indexClusters: text.optional(),
@@ -66,13 +66,14 @@ export const indexFileFields = {
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
-/** Defaults of the settings about the index. */
+/** Defaults of the index settings. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
 
 const leastBytes = 16 * 1024 ** 2;
 
 /**
- * Checks the settings; undefined when the index is switched off (`--index-resources none`).
+ * Checks the index settings; undefined when the index is switched off (`--index-resources none`). `fault` is called for
+ * each setting that is wrong.
  * @param given the flags, or where a flag is absent the configuration file
  */
 export function readIndexConfig(

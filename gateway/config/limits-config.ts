@@ -20,12 +20,12 @@ export interface LimitsConfig {
   readonly userClusterRequests: number;
   /** Concurrent short requests to one cluster. */
   readonly clusterRequests: number;
-  /** Concurrent requests and streams of all callers together who are not logged in. */
+  /** Concurrent requests and streams of all callers without a login, taken together. */
   readonly anonymousRequests: number;
-  /** Short requests that may wait because a limit is reached: of all users together, and of one user. */
+  /** How many short requests may wait because a limit is reached: of all users together, and of one user. */
   readonly queued: number;
   readonly userQueued: number;
-  /** How long a short request may wait. */
+  /** How many milliseconds a short request may wait when a limit is reached. */
   readonly queueTimeoutMs: number;
   /**
    * Open watches, logs, upgraded connections and proxied services: of all users together, of one user, of one cluster.
@@ -39,15 +39,15 @@ export interface LimitsConfig {
   /** Client connections: of all clients together, and from one address. */
   readonly connections: number;
   readonly addressConnections: number;
-  /** A short answer or a watch is ended when its client reads nothing for so long; Infinity: never. */
+  /** A short answer or a watch is ended when its client reads nothing for so many milliseconds; Infinity: never. */
   readonly slowClientTimeoutMs: number;
-  /** Maximum bytes of heap and buffers for the process. Requests are refused already somewhat below it. */
+  /** Maximum bytes of heap and buffers for the process. New requests are refused shortly before it is reached. */
   readonly memoryBytes: number;
   /** True to end streams when the credential that opened them expires. */
   readonly endExpiredStreams: boolean;
 }
 
-/** Settings as the operator wrote them. Flags are text; the configuration file may hold numbers. */
+/** The limits as the operator wrote them. Flags are text; the configuration file may hold numbers. */
 export interface LimitsInput {
   readonly maxRequestsInflight?: string | number;
   readonly maxMutatingRequestsInflight?: string | number;
@@ -73,7 +73,7 @@ export interface LimitsInput {
 const count = z.union([z.number().int().min(0), z.string().min(1)]);
 const text = z.string().min(1);
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the limits in the configuration file. */
 export const limitsFileFields = {
   maxRequestsInflight: count.optional(),
   maxMutatingRequestsInflight: count.optional(),
@@ -133,7 +133,7 @@ export function parseSize(written: string): number | undefined {
 }
 
 /**
- * Checks the settings; `fault` is called for each one that is wrong.
+ * Checks the limits; `fault` is called for each one that is wrong.
  * @param given the flags, or where a flag is absent the configuration file
  * @param ownBytes the memory limit when `--max-memory` is not given
  */

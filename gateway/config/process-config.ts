@@ -11,7 +11,7 @@ type ProcessConfig = Pick<
   'dataDir' | 'logLevel' | 'shutdownDelayMs' | 'shutdownGraceMs' | 'firstByteTimeoutMs' | 'probeIntervalMs'
 >;
 
-/** The settings about the process, with their defaults. */
+/** Returns the settings about the process, with defaults for those that were not given. */
 export function readProcess(written: Written, environment: NodeJS.ProcessEnv): ProcessConfig {
   const { file } = written;
   return {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 
 /**
- * The text of a file.
+ * Reads a text file.
  * @throws ConfigurationError that names the file and the system's error code
  */
 export function readText(file: string): string {

@@ -3,8 +3,8 @@
 import { hubSourceNames } from '../../cache/sources/names.ts';
 
 /**
- * Every source of clusters. Without `--sources` they are used in this order: when two sources have a cluster of the
- * same name, the earlier one keeps it.
+ * Names of all sources of clusters, such as `kubeconfig`. When two sources have a cluster of the same name, the source
+ * that comes first keeps it. This is the order unless `--sources` gives another.
  */
 export const sourceNames = ['kubeconfig', ...hubSourceNames] as const;
 export type SourceName = (typeof sourceNames)[number];

@@ -13,15 +13,18 @@ import { defaultProbeTiming } from '../probe/probe.ts';
 import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';
 
 /**
- * Environment variable with the factor, for example `0.2`. There is no flag for it and no key in the configuration
- * file.
+ * Environment variable with the factor by which tests shorten all timeouts, for example `0.2`. There is no flag for it
+ * and no key in the configuration file.
  */
 export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
 
-/** With a smaller factor, timeouts would fail merely because the machine is busy. */
+/** The smallest factor for timeouts. With a smaller one, timeouts would fail merely because the machine is busy. */
 const smallest = 0.01;
 
-/** Reads the factor; 1 when the variable is not set. `fault` is called for anything but a number from 0.01 to 1. */
+/**
+ * Reads the factor for timeouts from {@link timeScaleVariable}; 1 when the variable is not set. `fault` is called for
+ * anything but a number from 0.01 to 1.
+ */
 export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: string, message: string) => void): number {
   const written = environment[timeScaleVariable] ?? '';
   if (written === '') return 1;
@@ -34,7 +37,7 @@ export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: str
   return 1;
 }
 
-/** Times in milliseconds that no setting changes. */
+/** Timeouts and intervals, in milliseconds, that the operator cannot set. */
 export interface FixedTimes {
   readonly connectTimeoutMs: number;
   readonly transport: TransportLimits;
@@ -44,7 +47,7 @@ export interface FixedTimes {
   readonly clientLostMs: number;
 }
 
-/** The fixed times multiplied by the factor. With the factor 1 they are the defaults of the parts that use them. */
+/** The fixed timeouts and intervals, multiplied by `scale`. */
 export function fixedTimes(scale: number): FixedTimes {
   const { failuresToOpen, firstOpenMs, longestOpenMs } = defaultBreakerLimits;
   return {
@@ -62,7 +65,7 @@ export function fixedTimes(scale: number): FixedTimes {
   };
 }
 
-/** The configuration with all its durations multiplied by the factor. */
+/** The configuration with all its durations multiplied by `scale`. */
 export function withTimeScale(config: Config, scale: number): Config {
   if (scale === 1) return config;
   const { hub } = config;

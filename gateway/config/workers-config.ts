@@ -5,16 +5,19 @@ import type { Config } from './configuration.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
-/** The setting as the operator wrote it, before it is checked. */
+/** The setting `--workers` as the operator wrote it, before it is checked. */
 export interface WorkersInput {
   readonly workers?: string | number;
 }
 
 export const mostWorkers = 64;
-/** With less memory, garbage collection would take most of the time. `--max-memory` has the same minimum. */
+/**
+ * The least memory for a process, in bytes. With less, garbage collection would take most of the time. `--max-memory`
+ * has the same minimum.
+ */
 const leastBytes = 128 * 1024 ** 2;
 
-/** The number of workers. `fault` is called when the value is not a number from 1 to 64; then it is 1. */
+/** The number of worker processes. When the value is not a number from 1 to 64, `fault` is called and 1 is returned. */
 export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number {
   const count = /^[1-9]\d?$/.test(String(workers)) ? Number(workers) : Number.NaN;
   if (count <= mostWorkers) return count;

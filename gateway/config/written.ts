@@ -42,9 +42,9 @@ export interface ConfigInput
 /** The settings from flags and file, as the sections of the configuration read them. */
 export interface Written {
   readonly flags: ConfigInput;
-  /** Settings of the configuration file; empty without a file. */
+  /** Settings in the configuration file; empty when there is no file. */
   readonly file: FileInput;
-  /** Folder of the configuration file; '' without a file. */
+  /** Folder of the configuration file; '' when there is no file. */
   readonly folder: string;
   /** The flags, or where a flag is absent the configuration file. Paths are as written. */
   readonly merged: Omit<ConfigInput, 'kubeconfig'>;

@@ -30,8 +30,8 @@ export function memberAccept(headers: RawHeaders): string {
 const json = 'application/json';
 
 /**
- * Headers of the client that clusters do not get. The gateway chooses the form of the answers, and no cluster's answer
- * may come compressed or as 304.
+ * Headers of the client that are not sent to clusters: the gateway chooses the form of their answers, and no cluster's
+ * answer may come compressed or as 304.
  */
 const ownHeaders =
   /^(?:accept|accept-encoding|content-.*|if-.*|range|origin|last-event-id|cache-control|pragma|x-requested-with)$/i;

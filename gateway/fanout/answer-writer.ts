@@ -12,15 +12,15 @@ export interface AnswerWriter {
   readonly signal: AbortSignal;
   /**
    * Sends status and headers.
-   * @param headers further headers, beside those that every JSON answer has
+   * @param headers headers in addition to those that every JSON answer has
    */
   head(status: number, headers?: readonly string[], contentType?: string): void;
   /**
-   * Writes bytes; resolves when the client is ready for more.
-   * @throws (rejects with) the signal's reason when the answer is over
+   * Writes bytes; resolves when the client is ready for more. Rejects with the signal's reason when the answer has been
+   * ended.
    */
   write(bytes: Buffer): Promise<void>;
-  /** Ends the answer as complete. */
+  /** Marks the answer as complete. */
   end(): void;
   /** Removes the answer from the set of open streams. A second call does nothing. */
   close(): void;
@@ -30,8 +30,8 @@ export interface AnswerWriter {
 export interface Ending {
   readonly kind: 'short' | 'watch';
   /**
-   * Only for a watch: sends the given Status as its last event, or, without one, ends it cleanly after a complete
-   * event. Called at most once.
+   * Only for a watch: ends it. With a Status as argument, the Status is sent as the last event; with undefined, the
+   * watch ends after a complete event. Called at most once.
    */
   readonly onEnd?: (statusJson: string | undefined) => void;
 }

@@ -26,7 +26,7 @@ const oneObjectStreams: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 
 const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * Answers the request; resolves when the answer has ended.
+ * Answers a request for many clusters; resolves when the answer has ended.
  * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
  */
 export async function answerFanout(
@@ -61,7 +61,7 @@ export async function answerFanout(
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
     return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
   } catch (error) {
-    // The client has gone, or the answer has told it the reason.
+    // Nothing can be sent: the client has gone or has already got the reason.
     if (state.inbound.closed) return;
     if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
     sendIncomplete(state, writer, error);

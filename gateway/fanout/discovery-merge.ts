@@ -53,7 +53,7 @@ function mergedItem(items: readonly Json[]): Json {
 }
 
 function nameInMetadata({ metadata }: Json): unknown {
-  // In aggregated discovery, the core group has no name.
+  // In aggregated discovery the core API group has no name; '' is used for it.
   return (isObject(metadata) ? metadata['name'] : undefined) ?? '';
 }
 

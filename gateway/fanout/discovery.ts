@@ -17,9 +17,12 @@ import { errorOfAll, missingByAnswer, missingByError } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
 
-/** Per cluster. It is short because kubectl waits for discovery before it does anything else. */
+/**
+ * How long one cluster may take to answer. It is short because kubectl waits for discovery before it does anything
+ * else.
+ */
 const discoveryTimeoutMs = 5_000;
-/** Clusters asked at the same time. They are few because every document is parsed in memory. */
+/** How many clusters are asked at the same time. It is low because every document is parsed in memory. */
 const documentsAtOnce = 8;
 /** Enough for the OpenAPI document of a cluster with many custom resource definitions. */
 const maxDocumentBytes = 64 * 1024 * 1024;
@@ -89,8 +92,8 @@ interface Form {
 }
 
 /**
- * The form in which clusters are asked. It is aggregated only when the client prefers that; kube-apiservers before 1.26
- * do not have it and are then left out.
+ * The form in which clusters are asked for discovery. It is aggregated only when the client prefers that.
+ * Kube-apiservers before 1.26 have no aggregated form and are then left out.
  */
 function formOf({ state }: ListParts, question: Question): Form {
   const json = { accept: 'application/json', contentType: 'application/json', isAggregated: false };
@@ -128,7 +131,7 @@ async function askDocument(
   try {
     const answer = await members.ask(cluster, {
       method: 'GET',
-      // The hash in an OpenAPI URL is that of one cluster's document, so the clusters are asked without it.
+      // A hash in an OpenAPI URL belongs to the document of one cluster, so it is not sent to the clusters.
       path: memberPath(path, withoutKeys(query.rest, hashKey)),
       headers: memberHeaders(state.headers, accept),
       longRunning: false,

@@ -78,7 +78,7 @@ function ambiguous(clusters: readonly string[], resource: string): GatewayError 
   );
 }
 
-/** The error when the caller may reach no cluster, or clusterSelector selects none. */
+/** The error when there is no cluster to ask: the caller may reach none, or clusterSelector selects none. */
 function noCluster(): GatewayError {
   return new GatewayError('NOT_FOUND', 'no cluster is there to be asked: none is selected, or none may be reached');
 }

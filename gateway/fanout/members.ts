@@ -17,14 +17,14 @@ import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
 /** How many clusters one request asks at the same time. */
 export const membersAtOnce = 16;
-/** For how many clusters one request has its permission checked at the same time. */
+/** For how many clusters the caller's permission is checked at the same time. */
 const decisionsAtOnce = 32;
 /** Milliseconds to wait for the headers of one cluster's answer. */
 const memberTimeoutMs = 10_000;
 
 /**
- * The user as whom a cluster is asked, by the rules of the chain's `impersonate` step; `self` when the gateway runs
- * with `--identity=self`. Throws a GatewayError when the caller cannot be anybody in that cluster.
+ * Returns the user as whom a cluster is asked, by the rules of the chain's `impersonate` step; `self` when the gateway
+ * runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the cluster.
  */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 
@@ -40,7 +40,7 @@ export interface MemberQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The clusters that one request to many clusters may use. */
+/** The clusters of one request to many clusters, and the way to ask them. */
 export interface FanoutMembers {
   /**
    * The clusters that the selector selects and the caller may reach, sorted by name.
@@ -55,7 +55,8 @@ export interface FanoutMembers {
   ask(cluster: ClusterSpec, question: MemberQuestion): Promise<MemberAnswer>;
   readonly access: ClusterAccess;
   /**
-   * For an open watch: calls `end` when the caller may no longer reach the cluster, or would be another user there.
+   * For an open watch: calls `end` when the caller may no longer reach the cluster, or when the rules give the caller
+   * another identity there.
    * @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
@@ -128,9 +129,10 @@ export function makeFanoutMembers(
 }
 
 /**
- * The cluster with its present address and credential. Since the caller's permission was checked, another cluster may
- * have taken the name, or labels that the rules look at may have changed; then the permission is checked again.
- * @throws GatewayError CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
+ * Returns the cluster with its present address and credential. Since the caller's permission was checked, another
+ * cluster may have taken the name, or labels may have changed that authorization rules look at; then the permission is
+ * checked again.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
  */
 async function locateJudged(
   cluster: ClusterSpec,
@@ -147,8 +149,8 @@ async function locateJudged(
 }
 
 /**
- * The user impersonated in the cluster. Undefined with `--identity=self`, and when the caller cannot be anybody there;
- * in the second case every request to the cluster fails.
+ * The user impersonated in the cluster. Undefined with `--identity=self`, and when the rules allow the caller no
+ * identity in the cluster; then every request to the cluster fails.
  */
 function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | undefined {
   try {

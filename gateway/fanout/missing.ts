@@ -12,10 +12,7 @@ import { statusObject } from '../status.ts';
 /** A cluster from which there is no usable answer, and why. */
 export interface Missing {
   readonly cluster: string;
-  /**
-   * Code, reason and message that a request to this cluster alone would get, from the cluster's Status or the gateway's
-   * own error.
-   */
+  /** Status code of the error. Code, reason and message are those that a request to this cluster alone would get. */
   readonly code: number;
   readonly reason: string;
   readonly message: string;
@@ -32,8 +29,8 @@ export const missingAnnotation = 'search.portcullis.io/missing-clusters';
 const maxStatusBytes = 64 * 1024;
 const maxMessageLength = 300;
 /**
- * When more clusters are missing, only their number is given: the headers of an answer are limited to 1 MiB, and some
- * proxies allow far less.
+ * Maximum number of Warning headers. When more clusters are missing, only their number is given: the headers of an
+ * answer are limited to 1 MiB, and some proxies allow far less.
  */
 const maxWarnings = 100;
 
@@ -101,15 +98,15 @@ export function warningHeaders(missing: readonly Missing[]): string[] {
   return headers;
 }
 
-/** Value of {@link missingAnnotation}. */
+/** The missing clusters as JSON, for the annotation {@link missingAnnotation}. */
 export function missingText(missing: readonly Missing[]): string {
   const entries = missing.map(({ cluster, code, reason, message }) => [cluster, { code, reason, message }]);
   return JSON.stringify(Object.fromEntries(entries));
 }
 
 /**
- * A `metav1.Status` about several clusters. It has one cause for each: `field` is the cluster's name, `reason` and
- * `message` are that cluster's.
+ * A `metav1.Status` about several clusters. Each cluster is one entry in `details.causes`: `field` is its name,
+ * `reason` and `message` are its own.
  * @param error gives code, reason and message of the Status itself
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {
@@ -126,8 +123,8 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
 }
 
 /**
- * The error when no cluster answered. It has the common code of all clusters when they agree on one below 500,
- * otherwise MEMBER_UNAVAILABLE.
+ * The error when no cluster answered. When all clusters failed with the same code below 500, the error has that code;
+ * otherwise it is MEMBER_UNAVAILABLE.
  */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;

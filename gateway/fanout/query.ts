@@ -8,22 +8,28 @@ import { queryFlag, queryValue, unescapeQuery } from '../request/request-info.ts
 
 /** The query of a request to many clusters, parsed. */
 export interface FanoutQuery {
-  /** The test of `clusterSelector=`; undefined when the parameter is absent or empty, which selects every cluster. */
+  /**
+   * Tests a cluster's labels for `clusterSelector=`; undefined when the parameter is absent or empty, which selects
+   * every cluster.
+   */
   readonly selects: LabelMatcher | undefined;
   /** False for `partial=false`: the whole request fails when a cluster does not answer. */
   readonly partial: boolean;
-  /** Number of objects on a page; undefined for all objects. */
+  /** Maximum number of objects on a page; undefined for all objects. */
   readonly limit: number | undefined;
-  /** '' on the first page. */
+  /** The continue token of the page; '' for the first page. */
   readonly continueToken: string;
-  /** '' when the parameter is absent. */
+  /** The parameter `resourceVersion`; '' when it is absent. */
   readonly resourceVersion: string;
-  /** How long a watch lasts; undefined for no limit. */
+  /** How many seconds a watch lasts; undefined for no limit. */
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
   /** True for `sendInitialEvents=true`. */
   readonly initialEvents: boolean;
-  /** The parameters that clusters get, byte for byte as received, without a question mark. */
+  /**
+   * The query for the clusters: all parameters that the gateway does not handle itself, byte for byte, without a
+   * question mark.
+   */
   readonly rest: string;
 }
 
@@ -66,8 +72,9 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Reads `clusterSelector=` strictly. Go would drop a parameter it cannot decode and take the first of two. Here that
- * would select clusters that the caller did not mean, perhaps for a write.
+ * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode and take the first
+ * of two. Here that would select clusters that the caller did not mean, perhaps for a write.
+ * @throws GatewayError BAD_REQUEST
  */
 function readClusterSelector(query: string): string {
   const pairs = query
@@ -89,7 +96,7 @@ function wholeNumber(query: string, key: string): number | undefined {
   return Math.max(0, Number(text));
 }
 
-/** The query without the parameters of these names. A name is recognised however it is percent-encoded. */
+/** The query without the parameters named in `keys`. A name is recognised however it is percent-encoded. */
 export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
   return query
     .replace(/^\?/, '')

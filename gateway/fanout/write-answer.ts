@@ -16,11 +16,12 @@ import { memberPath, withoutKeys } from './query.ts';
 /** kube-apiserver's limit for a request body (MaxRequestBodyBytes in pkg/server/config.go of k8s.io/apiserver). */
 const maxBodyBytes = 3 * 1024 * 1024;
 /**
- * Per cluster; longer than for reads, because giving up early would leave open whether a slow cluster did the write.
+ * How long one cluster may take. It is longer than for reads: after giving up on a slow cluster, nobody knows whether
+ * the write was done.
  */
 const writeTimeoutMs = 30_000;
 
-/** What became of the write in one cluster. */
+/** The result of the write in one cluster. */
 type Outcome = Missing & { readonly isDone: boolean };
 
 /**
@@ -42,8 +43,8 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
   if (body !== undefined) state.observation.audit?.body?.feed(body);
   const question = {
     method: inbound.method,
-    // All parameters but clusterSelector and partial are sent to the clusters: for a deletecollection they limit what
-    // is deleted.
+    // All parameters except clusterSelector and partial are sent to the clusters. For a deletecollection, for example,
+    // they limit what is deleted.
     path: memberPath(path, withoutKeys(state.target.query, selectionKeys)),
     headers: memberHeaders(state.headers, 'application/json', body !== undefined),
     body,
@@ -80,8 +81,9 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
 const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
 
 /**
- * The `metav1.Status` of a write, with one cause for each cluster: `field` is its name, `reason` is `Success` or the
- * cluster's own reason. The code is 200 when all succeeded, otherwise the highest code among the failures.
+ * The `metav1.Status` of a write to several clusters. Each cluster is one entry in `details.causes`: `field` is its
+ * name, `reason` is `Success` or its own reason. The code is 200 when all succeeded, otherwise the highest code among
+ * the failures.
  */
 function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
   const failed = outcomes.filter(({ isDone }) => !isDone);

@@ -13,24 +13,24 @@ import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts'
 import type { Log } from '../operations/log.ts';
 import type { MetricsReviews } from '../operations/metrics-protection.ts';
 
-/** What the hub says about callers. */
+/** How a hub decides who its callers are and what they may do. */
 export interface HubAccess {
   readonly trust: HubTrust;
   readonly tokens: TokenReviewAuthenticator;
   readonly authorizer: Authorizer;
-  /** Reviews who may read metrics from the operations listener. */
+  /** Asks the hub who may read metrics from the operations listener. */
   readonly metrics: MetricsReviews;
   /**
    * Resolves when it has been read which CAs the hub trusts. Until then, callers from the hub's front proxy or with a
    * client certificate of the hub are not accepted.
    */
   readonly synced: Promise<void>;
-  /** What is wrong with the hub's trusted CAs at present, as texts for people; empty when nothing is. */
+  /** Problems with the hub's trusted CAs at present, as texts for people; empty when there are none. */
   faults(): readonly string[];
   close(): void;
 }
 
-/** The settings that hub access needs. */
+/** The settings that hub access needs, such as how long answers are cached. */
 export type HubAccessConfig = Pick<
   HubConfig,
   'audiences' | 'tokenReviewTtlMs' | 'authorizeVerb' | 'subpathAuthorization' | 'authorizedTtlMs' | 'unauthorizedTtlMs'
@@ -54,7 +54,7 @@ export function trustReports(log: Log): HubTrustReports {
   };
 }
 
-/** Makes hub access from a trust that is being watched already. */
+/** Makes hub access with trusted CAs that are being watched already. */
 export function makeHubAccess(
   client: Pick<HubClient, 'request'>,
   config: HubAccessConfig,

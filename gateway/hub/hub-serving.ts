@@ -48,13 +48,13 @@ export interface HubServingOptions {
 /** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
 export interface HubServing {
   readonly caFile: undefined;
-  /** PEM bundle of the CAs that clients of the gateway's own listener must trust. */
+  /** PEM bundle of the CAs that clients of the gateway must trust. */
   caBundle(): string;
   current(): { readonly cert: string; readonly key: string };
   onChange(listener: () => void): void;
   /**
-   * Renews the certificate when it is due and repairs the APIServices. It also runs by itself, every hour and after
-   * every change.
+   * Renews the certificate when it is due, and writes the CA bundle to APIServices that lack it. It also runs by
+   * itself, every hour and after every change on the hub.
    */
   check(): Promise<void>;
   close(): void;
@@ -100,7 +100,9 @@ class SharedServing implements HubServing {
   readonly #shown = Promise.withResolvers<void>();
   readonly #follows: readonly { readonly close: () => void }[];
   readonly #timer: NodeJS.Timeout;
-  /** The Secret as it was in the last event of the watch; undefined when it does not exist. */
+  /**
+   * The Secret with the shared certificate, as the last event of its watch showed it; undefined when it does not exist.
+   */
   #secret: HubObject | undefined;
   #material: ServingMaterial | undefined;
   #listener: (() => void) | undefined;
@@ -123,7 +125,7 @@ class SharedServing implements HubServing {
     this.#timer.unref();
   }
 
-  /** Resolves when the hub has told for the first time whether the Secret exists. */
+  /** Resolves when the hub has shown for the first time whether the Secret exists. */
   get shown(): Promise<void> {
     return this.#shown.promise;
   }
@@ -175,7 +177,7 @@ class SharedServing implements HubServing {
     const { names, log, namespace, secretName, now = Date.now } = this.#options;
     const label = labelOf(this.#options);
     // An update must send content and resourceVersion of the same read. A watch event may replace `#secret` at any
-    // time, so the object is kept in a variable.
+    // time, so the present object is kept in a variable.
     let held = this.#secret;
     for (;;) {
       if (held === undefined) throw missing(label);
@@ -195,7 +197,7 @@ class SharedServing implements HubServing {
     }
   }
 
-  /** Begins to serve the certificate in a Secret, after the hub has been given its CA to trust. */
+  /** Begins to serve the certificate that is stored in `object`, after writing its CA to the APIServices. */
   async #adopt(object: HubObject): Promise<void> {
     const read = readMaterial(object['data'] as Readonly<Record<string, string>> | undefined);
     if (read === undefined) return;
@@ -210,8 +212,8 @@ class SharedServing implements HubServing {
     const bundle = trustBundle(wanted);
     for (const [name, object] of this.#apiServices) {
       const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
-      // The aggregation layer verifies the server by this name. An APIService that points to another Service, such as
-      // cluster-gateway's before a migration, has another CA; the gateway's CA would break it.
+      // The aggregation layer verifies the server by this DNS name. An APIService that points to another Service
+      // (before a migration that may be cluster-gateway's) needs another CA, and the gateway's CA would break it.
       if (!this.#options.names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
       if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
       const body = { spec: { caBundle: Buffer.from(bundle).toString('base64') } };
@@ -238,7 +240,7 @@ function labelOf({ namespace, secretName }: HubServingOptions): string {
 }
 
 function watched(group: string, version: string, resource: string, name: string, namespace?: string): WatchedResource {
-  // With the name as field selector, `resourceNames` in an RBAC rule also allows list and watch
+  // With the object's name as field selector, an RBAC rule with `resourceNames` also allows list and watch
   // (apiserver/pkg/endpoints/request/requestinfo.go).
   return {
     group,

@@ -27,25 +27,28 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener that is called after `clientCas()` has changed. */
   onClientCas(listener: () => void): void;
-  /** The `data` of the ConfigMap that is in use, without invalid changes; undefined before it was read. */
+  /**
+   * The `data` of the hub's ConfigMap with trusted CAs, as it is in use; invalid changes are left out. Undefined before
+   * it was read.
+   */
   inForce(): Readonly<Record<string, unknown>> | undefined;
   /** Sets the one listener that is called after `inForce()` has changed. */
   onInForce(listener: () => void): void;
-  /** What is wrong at present, as texts for people; empty when nothing is. */
+  /** Problems at present, as texts for people; empty when there are none. */
   faults(): readonly string[];
 }
 
-/** A trust that its owner feeds with watched objects. */
+/** The hub's trusted CAs, for a caller that watches the ConfigMap itself and passes on what it sees. */
 export interface AppliedHubTrust extends HubTrust {
   /**
-   * Takes the ConfigMap from the watched objects. Never throws: a ConfigMap that cannot be used is reported as a fault.
+   * Uses the ConfigMap among the watched objects. Never throws: a ConfigMap that cannot be used is reported as a fault.
    */
   apply(objects: HubObjects): void;
-  /** Reports whether the ConfigMap can be watched at present. */
+  /** Takes the state of the watch: when the ConfigMap cannot be watched, that becomes a fault. */
   applyState(state: ReflectorState): void;
 }
 
-/** A trust that watches the hub by itself. */
+/** The hub's trusted CAs, with a watch of the ConfigMap. */
 export interface StartedHubTrust extends HubTrust {
   /** Resolves when the ConfigMap has been read for the first time. */
   readonly synced: Promise<void>;
@@ -58,7 +61,7 @@ export interface HubTrustReports {
   readonly onRecovered: (message: string) => void;
 }
 
-/** The one object that is watched. */
+/** What to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
 export const watchedTrust: WatchedResource = {
   group: '',
   version: 'v1',
@@ -72,15 +75,16 @@ const clientCaKey = 'client-ca-file';
 type Part = 'watch' | 'object' | typeof clientCaKey | 'front proxy';
 
 /**
- * Makes a trust that trusts nobody until `apply` is called.
- * @param now present time in milliseconds since 1970
+ * Makes a {@link HubTrust} that trusts nobody until `apply` is called.
+ * @param now returns the present time in milliseconds since 1970
  */
 export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.now): AppliedHubTrust {
   return new ConfigMapTrust(reports, now);
 }
 
 /**
- * The methods are properties, because callers copy this object with `{ ...trust }`, which does not copy class methods.
+ * The methods are properties, because callers copy this object with `{ ...trust }`, and class methods are not copied by
+ * that.
  */
 class ConfigMapTrust implements AppliedHubTrust {
   readonly frontProxy: Authenticator;
@@ -88,7 +92,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly #requestHeader: ReturnType<typeof makeRequestHeaderAuthenticator>;
   readonly #faults: PartFaults;
   readonly #listeners: (() => void)[] = [];
-  /** The last valid data of each part of the ConfigMap. */
+  /** The last valid data of each part of the ConfigMap: client CA and front proxy. */
   readonly #good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
   #certificates: ClientCertificateAuthenticator | undefined;
   #clientCa = '';
@@ -139,7 +143,7 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#faults.set('watch', fault && `${label}: ${fault.message}${advice}`);
   };
 
-  /** Uses the new data of each part, or keeps the part's last valid data. */
+  /** Uses the new data of both parts of the ConfigMap. A part whose data is invalid keeps its last valid data. */
   #applyData(data: Readonly<Record<string, unknown>>): void {
     const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
     this.#faults.attempt(clientCaKey, () => {
@@ -155,7 +159,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   }
 
   /**
-   * Replaces the client CA; undefined removes it.
+   * Replaces the CA for client certificates; undefined removes it.
    * @throws GatewayError when the text is no CA certificate; the previous CA stays in use
    */
   #setClientCa(pem: unknown): void {
@@ -199,7 +203,8 @@ class PartFaults {
   }
 
   /**
-   * Runs `change` for one part. When it throws, the error becomes the fault of the part, and the part keeps its state.
+   * Runs `change` for one part of the ConfigMap. When it throws, the error becomes the fault of the part, and the part
+   * keeps its state.
    */
   attempt(part: Part, change: () => void): void {
     try {
@@ -225,7 +230,8 @@ export function startHubTrust(
     onState: (state) => trust.applyState(state),
     onError: reports.onError,
   });
-  // When the first list has no ConfigMap, `onChange` is not called. So the result is applied here as well.
+  // When the ConfigMap does not exist at first, `onChange` is not called. So the result of the first list is applied
+  // here.
   const synced = reflector.synced.then(() => trust.apply(reflector.objects));
   synced.catch(() => undefined);
   return { ...trust, synced, close: () => reflector.close() };

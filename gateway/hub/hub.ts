@@ -84,7 +84,8 @@ async function startServing(config: HubConfig, client: HubClient, log: Log): Pro
         },
         onError,
       });
-      // When the first list has no objects, `onChange` is not called. So the result is passed on here as well.
+      // When there are no objects at first, `onChange` is not called. So the result of the first list is passed on
+      // here.
       reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
       return reflector;
     },

@@ -12,9 +12,9 @@ import { hostHeader } from '../../routing/dial/endpoint-request.ts';
 import { makeTransport } from '../../routing/dial/transport.ts';
 import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/members/transport-types.ts';
 
-/** The same number of connections as the ordinary client of the hub opens for short requests. */
+/** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;
-/** How many reviews may wait for a connection; more than the callers ever let wait. */
+/** How many reviews may wait for a connection. Callers never let so many wait. */
 const pending = 4_096;
 /** In bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups it has some 100 KB. */
 const maxAnswerBytes = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ interface Path {
   readonly transport: Transport;
 }
 
-/** The connections, address and credential for one review. */
+/** What is needed to send one review: connections, address and credential. */
 interface ReadyPath {
   readonly path: Path;
   readonly endpoint: Endpoint;
@@ -40,7 +40,8 @@ interface ReadyPath {
 type Outcome = HubAnswer | 'again';
 
 /**
- * Makes a hub client that sends reviews with the gateway's own HTTP client, and everything else with `client`.
+ * Makes a hub client that sends TokenReviews and SubjectAccessReviews with the gateway's own HTTP client, and
+ * everything else with `client`.
  * @param connection address and credential of the hub; read anew for every review
  */
 export function withCheapReviews(client: HubClient, connection: HubConnection, version: string): HubClient {
@@ -88,12 +89,12 @@ class CheapReviews implements HubClient {
     this.#client.close();
   }
 
-  /** What a review is sent with; undefined when the ordinary client must send it. */
+  /** What is needed to send a review; undefined when the ordinary client of the hub must send it. */
   #readyPath(): ReadyPath | undefined {
     try {
       const access = this.#connection.current();
       const credential = access.credential.current();
-      // An exec plugin is running. The ordinary client waits for it and reports when it fails.
+      // A Promise means that an exec plugin is running. The ordinary client waits for it and reports when it fails.
       if (credential instanceof Promise) return undefined;
       const path = this.#pathTo(access, credential);
       return path && { path, endpoint: access.endpoint, credential };
@@ -104,7 +105,7 @@ class CheapReviews implements HubClient {
 
   /**
    * The connections to use. When there are none yet, or the TLS settings or the certificate have changed, it makes new
-   * ones and returns undefined. The ordinary client then sends this one request and so learns of the change for its
+   * ones and returns undefined. The ordinary client then sends this one review, and so learns of the change for its
    * watches.
    */
   #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
@@ -208,7 +209,7 @@ class Review implements ResponseHandler {
   }
 
   onError(error: GatewayError, afterHeaders: boolean): void {
-    // A review changes nothing. When it was lost on a connection that had been idle, it can be sent again.
+    // A review changes nothing on the hub. When it was lost on a connection that had been idle, it can be sent again.
     if (this.#reused && !afterHeaders) {
       clearTimeout(this.#timer);
       this.#outcome.resolve('again');

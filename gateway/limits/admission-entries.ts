@@ -5,13 +5,13 @@ import type { LimitsConfig } from '../config/limits-config.ts';
 import { FairGate } from './fair-gate.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** When so many users or clusters are remembered, those without any request or stream are dropped. */
+/** When more users or clusters than this are remembered, those without any request or stream are dropped. */
 const rememberedEntries = 10_000;
 
-/** What is counted of one user. */
+/** Gates, rate and counters of one user. */
 export interface UserEntry {
   readonly gate: FairGate;
-  /** The gates for the user's requests to a single cluster, by the cluster's name. */
+  /** The gates that limit this user's requests to a single cluster, by the cluster's name. */
   readonly gates: Map<string, FairGate>;
   readonly maxInCluster: number;
   readonly bucket: TokenBucket | undefined;
@@ -22,7 +22,7 @@ export interface UserEntry {
   queued: number;
 }
 
-/** What is counted of one cluster. Requests that the gateway answers itself are counted under the name ''. */
+/** Gate and counter of one cluster. The name '' stands for requests that the gateway answers itself. */
 export interface ClusterEntry {
   readonly gate: FairGate;
   streams: number;
@@ -37,7 +37,7 @@ export class AdmissionEntries {
   #userRoom = rememberedEntries;
   #clusterRoom = rememberedEntries;
 
-  /** @param nowMs milliseconds of a monotonic clock */
+  /** @param nowMs returns the milliseconds of a monotonic clock */
   constructor(limits: LimitsConfig, nowMs: () => number) {
     this.#limits = limits;
     this.#nowMs = nowMs;
@@ -87,7 +87,7 @@ export class AdmissionEntries {
       for (const [other, { gate, streams }] of clusters) if (gate.idle && streams === 0) clusters.delete(other);
       this.#clusterRoom = Math.max(rememberedEntries, clusters.size * 2);
     }
-    // The limit per cluster does not apply to requests that the gateway answers itself (name '').
+    // The limit per cluster does not apply to the name '', which stands for requests that the gateway answers itself.
     const added: ClusterEntry = {
       gate: new FairGate(name === '' ? Infinity : this.#limits.clusterRequests),
       streams: 0,

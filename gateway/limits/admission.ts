@@ -14,7 +14,7 @@ import type { gone } from './waiting-request.ts';
 /** Why a request was refused; used as a label of a metric. */
 export type Refusal = 'queue-full' | 'user-queue-full' | 'queue-timeout' | 'rate' | 'streams' | 'memory';
 
-/** Numbers that metrics show. */
+/** Present numbers of requests, for metrics. */
 export interface AdmissionStats {
   readonly inFlight: { readonly reading: number; readonly mutating: number; readonly streams: number };
   readonly queued: number;
@@ -22,7 +22,7 @@ export interface AdmissionStats {
   readonly refused: ReadonlyMap<Refusal, number>;
 }
 
-/** Lets requests in, makes them wait, or refuses them. */
+/** Lets requests in, makes them wait, or refuses them, by the configured limits. */
 export interface Admission {
   /**
    * Takes the slots of a short request. They are given back when the exchange of `inbound` ends.
@@ -33,15 +33,16 @@ export interface Admission {
    */
   enter(user: User, cluster: string, mutating: boolean, inbound: Inbound): undefined | Promise<undefined | typeof gone>;
   /**
-   * Takes a slot for a stream, for example a watch. It never waits, since nobody knows when another stream ends.
-   * @throws GatewayError TOO_MANY_REQUESTS
+   * Takes a slot for a stream, for example a watch; it is given back when the stream ends. It never waits, since nobody
+   * knows when another stream ends.
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
   enterStream(user: User, cluster: string, inbound: Inbound): void;
   /**
    * Takes a slot of one cluster, for a request to many clusters that has been let in already. It never waits: two such
    * requests could otherwise wait for each other for ever.
    * @returns a function that gives the slot back
-   * @throws GatewayError TOO_MANY_REQUESTS
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
   enterMember(user: User, cluster: string, isStream: boolean): () => void;
   /** Refuses all new requests with this message; undefined lets requests in again. */
@@ -49,7 +50,7 @@ export interface Admission {
   stats(): AdmissionStats;
 }
 
-/** Admission for one gateway process. */
+/** Decides about the requests of one gateway process. */
 export class AdmissionControl implements Admission {
   readonly #limits: LimitsConfig;
   readonly #nowMs: () => number;
@@ -61,7 +62,7 @@ export class AdmissionControl implements Admission {
   #streams = 0;
   #shedding: string | undefined;
 
-  /** @param nowMs milliseconds of a monotonic clock */
+  /** @param nowMs returns the milliseconds of a monotonic clock */
   constructor(limits: LimitsConfig, nowMs: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#nowMs = nowMs;
@@ -161,7 +162,10 @@ export class AdmissionControl implements Admission {
     };
   }
 
-  /** Refuses when memory is short or the user exceeds its rate. It runs before any slot is taken. */
+  /**
+   * Refuses the request when memory is short or its user exceeds the rate limit. It runs before any slot is taken.
+   * @throws GatewayError TOO_MANY_REQUESTS
+   */
   #checkUser({ bucket }: UserEntry): void {
     if (this.#shedding !== undefined) throw this.#refuse('memory', this.#shedding);
     if (bucket === undefined || bucket.take(this.#nowMs())) return;

@@ -5,13 +5,13 @@ import type { Server } from 'node:tls';
 import type { Socket } from 'node:net';
 import { addressKey } from './address-share.ts';
 
-/** The two limits: connections in total, and from one address. */
+/** Maximum numbers of client connections: in total, and from one address. */
 export interface ConnectionBounds {
   readonly total: number;
   readonly perAddress: number;
 }
 
-/** Numbers of connections. */
+/** Present numbers of client connections. */
 export interface BoundConnections {
   /** Connections that are open now, including those in their TLS handshake. */
   readonly open: number;
@@ -19,12 +19,12 @@ export interface BoundConnections {
   readonly dropped: number;
 }
 
-/** Applies the limits to a server. A connection beyond them is closed before a byte is sent. */
+/** Limits the connections of a server. A connection beyond the limits is closed before a byte is sent. */
 export function boundConnections(server: Server, { total, perAddress }: ConnectionBounds): BoundConnections {
   const byAddress = new Map<string, number>();
   const counts = { open: 0, dropped: 0 };
-  // node:tls starts the handshake in its own listener, even for a socket that was destroyed in an earlier listener. So
-  // its listeners are removed and called from here.
+  // node:tls starts the handshake in its own listener, even for a socket that an earlier listener has destroyed. So its
+  // listeners are removed here, and called below only for connections within the limits.
   const handlers = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

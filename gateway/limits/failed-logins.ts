@@ -10,8 +10,8 @@ import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /**
- * Failed logins that are allowed at once, and per second afterwards. They count per address, and per connection that
- * has logged in.
+ * How many logins may fail at once (burst), and how many per second after that. Failures are counted for each address,
+ * and for each connection that has logged in.
  */
 const burst = 100;
 const perSecond = 10;
@@ -20,10 +20,10 @@ const perSecond = 10;
  * logged in before are not counted.
  */
 const maxPending = 200;
-/** When more addresses are remembered, those without recent failures are dropped. */
+/** When more addresses than this are remembered, those without recent failures are dropped. */
 const rememberedAddresses = 10_000;
 
-/** The guarded authenticator. */
+/** An authenticator with limits on failed logins. */
 export interface GuardedLogins {
   readonly authenticate: RequestAuthenticator;
   /** Number of requests that were refused without checking their credential. */
@@ -33,7 +33,7 @@ export interface GuardedLogins {
 }
 
 /**
- * Puts the limits in front of an authenticator. The `connection` of a request is an object with an `address`; a request
+ * Limits failed logins of an authenticator. The `connection` of a request is an object with an `address`; a request
  * without one is never refused.
  * @throws GatewayError (the returned `authenticate`) TOO_MANY_REQUESTS, or what the authenticator throws
  */
@@ -88,7 +88,10 @@ interface AddressEntry {
 class LoginFailures {
   readonly #nowMs: () => number;
   readonly #addresses = new Map<string, AddressEntry>();
-  /** Connections that have logged in. The value counts their failures; it is undefined until the first one. */
+  /**
+   * Connections that have logged in. The value counts the failed logins on the connection; it is undefined until the
+   * first one.
+   */
   readonly #proven = new WeakMap<object, TokenBucket | undefined>();
 
   constructor(nowMs: () => number) {
@@ -100,7 +103,7 @@ class LoginFailures {
   }
 
   isHeldBack(connection: object | undefined): boolean {
-    // The usual case, kept fast: no login has failed and none is waiting.
+    // The usual case, kept fast: no login has failed and none waits for an answer.
     if (this.#addresses.size === 0 || connection === undefined) return false;
     if (this.#proven.has(connection)) return (this.#proven.get(connection)?.untilNextMs(this.#nowMs()) ?? 0) > 0;
     const entry = this.#addresses.get(keyOf(connection) ?? '');

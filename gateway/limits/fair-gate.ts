@@ -5,21 +5,21 @@
 
 /** One request that waits for a slot. */
 export interface Waiting {
-  /** The whole user name. Requests with the same name share a queue. */
+  /** The user's full name. Waiting requests with the same name share a queue. */
   readonly user: string;
-  /** Called once when the gate has given a slot to the request. Not called after `withdraw`. */
+  /** Called once when a slot has been taken for the request; not called after `withdraw`. */
   enter(): void;
 }
 
 /**
- * Limits how many requests run at once; the others wait in fair queues. All methods are synchronous and take the same
- * time however many requests wait.
+ * Limits how many requests run at once; further requests wait in fair queues. All methods are synchronous and take the
+ * same time however many requests wait.
  */
 export class FairGate {
   readonly limit: number;
   /** Number of slots in use. */
   held = 0;
-  /** Number of requests that wait. */
+  /** Number of requests that wait for a slot. */
   waiting = 0;
   /**
    * The queue of each user with waiting requests; the user whose turn is next comes first. The queues are Sets, because
@@ -32,7 +32,7 @@ export class FairGate {
     this.limit = limit;
   }
 
-  /** True when a slot is free. While requests wait, none is. */
+  /** True when a slot is free; false as long as requests wait. */
   get open(): boolean {
     return this.held < this.limit;
   }
@@ -50,7 +50,7 @@ export class FairGate {
     this.waiting += 1;
   }
 
-  /** Takes a waiting request out of its queue. */
+  /** Takes a request out of the queue in which it waits. */
   withdraw(request: Waiting): void {
     const queue = this.#turns.get(request.user);
     if (queue?.delete(request) !== true) return;

@@ -5,27 +5,30 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Milliseconds between two checks. */
+/** Milliseconds between two checks whether to collect garbage. */
 const lookEveryMs = 2_000;
 /**
  * Below this share of one CPU core the process counts as resting. Probing thousands of clusters takes about a tenth of
  * a core.
  */
 const restingShare = 0.25;
-/** The process must rest for so many checks in a row: during its start it also rests while it waits for the hub. */
+/**
+ * The process must rest in so many checks in a row. A single check is not enough: while the process starts, it rests
+ * when it waits for the hub.
+ */
 const restingLooks = 5;
 const collectEveryMs = 5 * 60_000;
-/** Size of the heap of a gateway with few clusters. */
+/** Size of the heap, in bytes, of a gateway with few clusters. */
 const smallHeapBytes = 48 * 1024 ** 2;
 /**
- * The process is collected when its heap is larger than 1.5 times the heap after the last collection plus this many
+ * A collection runs only when the heap is larger than 1.5 times the heap after the last collection plus this many
  * bytes.
  */
 const worthBytes = 24 * 1024 ** 2;
 
-/** What the collection of garbage depends on. */
+/** Options of {@link startHeapReturn}. */
 export interface HeapReturnOptions {
-  /** Runs a full collection and shrinks the heap; undefined when this V8 does not offer that. */
+  /** Runs a full garbage collection and shrinks the heap; undefined when this V8 does not offer that. */
   readonly collect: Collector | undefined;
   /** Total size of the heap in bytes, used or not. */
   readonly heapBytes?: () => number;
@@ -36,14 +39,14 @@ export interface HeapReturnOptions {
   readonly nowMs?: () => number;
 }
 
-/** Regular checks whether a collection is worthwhile. */
+/** Checks regularly whether a full garbage collection is worthwhile. */
 export interface HeapReturn {
   /** Checks once. It also runs by itself, every two seconds. */
   check(): void;
   close(): void;
 }
 
-/** Starts the checks. */
+/** Starts to check regularly whether a full garbage collection is worthwhile. */
 export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   const { collect, isIdle, heapBytes = () => getHeapStatistics().total_heap_size } = options;
   const { busyShare = makeBusyShare(), nowMs = () => performance.now() } = options;
@@ -63,8 +66,8 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
 }
 
 /**
- * Measures CPU time. Event loop utilization would be wrong here: on a busy machine it counts waiting for a core as
- * work.
+ * Makes a function that returns the CPU cores used since its last call. Event loop utilization would be wrong here: on
+ * a busy machine it counts waiting for a core as work.
  */
 function makeBusyShare(): () => number {
   let cpu = process.cpuUsage();

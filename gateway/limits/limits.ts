@@ -26,7 +26,7 @@ export interface Limits {
   readonly admission: Admission;
   /** The authenticator, with limits on the guessing of credentials. */
   readonly authenticate: RequestAuthenticator;
-  /** Counts the bytes held for clients that have not logged in. */
+  /** Counts the bytes that the process holds for clients without a login. */
   readonly holdings: ClientHoldings;
   /** A health check that never fails. Its text is shown by `readyz?verbose`. */
   readonly check: HealthCheck;
@@ -39,7 +39,7 @@ export interface Limits {
 
 const refusals: readonly Refusal[] = ['queue-full', 'user-queue-full', 'queue-timeout', 'rate', 'streams', 'memory'];
 
-/** What the limits depend on. */
+/** What the limits need from other parts of the gateway. */
 export interface LimitedParts {
   readonly openStreams: OpenStreams;
   readonly authenticate: RequestAuthenticator;
@@ -50,7 +50,7 @@ export interface LimitedParts {
   readonly onMemory: (shedding: boolean, share: number) => void;
 }
 
-/** Starts all limits. */
+/** Starts all limits of a gateway. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
   const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);

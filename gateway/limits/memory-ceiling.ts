@@ -8,25 +8,28 @@ import type { Collector } from '../../routing/buffer-reclaim.ts';
 const tightShare = 0.75;
 /** From this share of the usable memory on, new requests are refused. */
 const fullShare = 0.85;
-/** Part of the limit that is kept for memory which is neither heap nor buffers: code, stacks, TLS. */
+/** Bytes of the limit that are reserved for memory which is neither heap nor buffers: code, stacks, TLS. */
 const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
-/** Collections are rare, because a full collection of a large heap stops the process for long. */
+/**
+ * Milliseconds between two collections. It is long, because a full collection of a large heap stops the process for
+ * long.
+ */
 const collectEveryMs = 30_000;
 /**
- * Milliseconds between two collections while new requests are refused. An idle process does not collect by itself, so
- * without them it would go on refusing because of garbage.
+ * Milliseconds between two collections while new requests are refused. An idle process does not collect garbage by
+ * itself, so without these collections it would go on refusing requests because of garbage.
  */
 const collectEveryWhileSheddingMs = 5_000;
 
-/** Bytes of memory in use. */
+/** Memory in use, in bytes. */
 export interface MemoryReading {
   readonly heapBytes: number;
   /** Buffers and other memory outside the heap that JavaScript objects hold. */
   readonly externalBytes: number;
 }
 
-/** What the memory limit depends on. */
+/** Options of {@link startMemoryCeiling}. */
 export interface MemoryCeilingOptions {
   /** Bytes of memory that the process may use. */
   readonly limitBytes: number;
@@ -42,7 +45,7 @@ export interface MemoryCeilingOptions {
   readonly nowMs?: () => number;
 }
 
-/** Regular checks of the memory of one process. */
+/** Watches how much memory the process uses. */
 export interface MemoryCeiling {
   /** Checks once. It also runs by itself, four times a second. */
   check(): void;
@@ -53,7 +56,7 @@ export interface MemoryCeiling {
   close(): void;
 }
 
-/** Starts the checks. */
+/** Starts to watch how much memory the process uses. */
 export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling {
   const { limitBytes, collect, endSlowest, shed } = options;
   const { heapLimitBytes = getHeapStatistics().heap_size_limit, read = readProcess } = options;

@@ -7,9 +7,11 @@ import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 
 /** Ends answers that their clients do not read. */
 export interface SlowClients {
-  /** Ends the short answers and watches that have been blocked longer than the time limit. */
+  /** Ends short answers and watches whose clients have read nothing for longer than the time limit. */
   sweep(): void;
-  /** Ends a tenth of all blocked answers, those blocked longest; at least one, if any is blocked. */
+  /**
+   * Ends a tenth of all answers that their clients do not read, those blocked longest; at least one, if there is any.
+   */
   endSlowest(): void;
   /** Number of answers ended so far. */
   readonly ended: number;
@@ -17,7 +19,7 @@ export interface SlowClients {
 }
 
 /**
- * Starts the checks.
+ * Starts to look for answers that their clients do not read.
  * @param timeoutMs time limit in milliseconds; Infinity for none
  */
 export function startSlowClients(

@@ -2,7 +2,7 @@
 // are asked for; there is no timer. Easy to get wrong: the clock must be monotonic. If it went back, the bucket would
 // stay empty until the clock has caught up.
 
-/** Limits a rate and allows a burst. All times are milliseconds of a monotonic clock. */
+/** A token bucket: limits a rate and allows a burst. All times are milliseconds of a monotonic clock. */
 export class TokenBucket {
   readonly #perMs: number;
   readonly #burst: number;

@@ -3,19 +3,19 @@
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { FairGate, Waiting } from './fair-gate.ts';
 
-/** The result of waiting when the client went away first. */
+/** Result of waiting for a slot when the client went away first. */
 export const gone = Symbol('gone');
 
 /** Options of {@link WaitingRequest}. */
 export interface WaitingRequestOptions {
-  /** The whole user name. */
+  /** The user's full name. */
   readonly user: string;
-  /** The gates at which the request needs a slot, in this order. */
+  /** The gates at which the request needs a slot, in the order in which it takes them. */
   readonly gates: readonly FairGate[];
   readonly timeoutMs: number;
   /** Called once when the request has stopped waiting, for whatever reason. */
   readonly onSettled: () => void;
-  /** Makes the error with which `turn` rejects after too long a wait. */
+  /** Makes the error for a request that has waited too long. */
   readonly timedOut: () => GatewayError;
 }
 
@@ -61,13 +61,13 @@ export class WaitingRequest implements Waiting {
     this.#turn.resolve(undefined);
   }
 
-  /** Called by a gate that has passed a slot on to this request. The gate has counted the slot as held already. */
+  /** Called by a gate that has passed a slot to this request. The gate has already counted the slot as in use. */
   enter(): void {
     this.#taken += 1;
     this.start();
   }
 
-  /** Call it when the exchange has ended, or when the client went away while the request waited. */
+  /** To be called when the request has ended, or when its client went away while it waited. */
   close(): void {
     if (this.#settled) {
       this.#giveBack();
@@ -90,7 +90,8 @@ export class WaitingRequest implements Waiting {
   }
 
   /**
-   * The last gate (the gateway's) first: the request that gets this slot then has all its slots and can run at once.
+   * The slot at the last gate, that of the whole gateway, is given back first: the request that gets it then has all
+   * its slots and can run at once.
    */
   #giveBack(): void {
     const { gates } = this.#options;

@@ -7,7 +7,8 @@ import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
 
 /**
- * How long the shutdown waits for events to reach an audit webhook (unsent ones stay on disk) and a trace collector.
+ * How many milliseconds the shutdown waits for the audit webhook and the trace collector. Audit events that were not
+ * sent stay on disk.
  */
 export const flushMs = 3000;
 
@@ -24,11 +25,11 @@ export interface DrainParts {
 }
 
 /**
- * At least so many watches are ended per second, as in kube-apiserver; more when the grace period is too short for
- * that.
+ * At shutdown, at least so many watches are ended per second, as in kube-apiserver; more when the grace period is too
+ * short for that.
  */
 const leastWatchesPerSecond = 200;
-/** By this share of the grace period, all watches have been ended. */
+/** At shutdown, all watches have been ended by this share of the grace period. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 

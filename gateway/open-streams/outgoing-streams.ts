@@ -19,7 +19,7 @@ export interface OutgoingStream {
   end(reason: GatewayError): void;
 }
 
-/** The open streams that are checked when rules change. */
+/** The open streams whose identity is checked when rules change. */
 export interface OutgoingStreams {
   follow(stream: OutgoingStream): void;
   forget(stream: OutgoingStream): void;

@@ -10,29 +10,32 @@ import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** A request that may stay open for long, as it was when it was let in. */
+/** A request that may stay open for long, with what is needed to check its rights again. */
 export interface ReviewedStream {
   /** The request's headers and certificate. It contains the credential and must not be kept longer than the stream. */
   readonly request: AuthenticationRequest;
   readonly caller: User;
-  /** The questions that the authorizer answered when the request was let in, with the present labels of the cluster. */
+  /** The questions to ask the authorizer again, with the present labels of the cluster. */
   questions(): readonly Attributes[];
   /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;
 }
 
-/** The open streams that are checked regularly. */
+/** The open streams whose credentials and rights are checked regularly. */
 export interface StreamReviews {
   follow(stream: ReviewedStream): void;
   forget(stream: ReviewedStream): void;
-  /** Checks every stream once; resolves when all have been checked. */
+  /** Checks every open stream once; resolves when all have been checked. */
   sweep(): Promise<void>;
   /** Ends every stream whose credential has expired. */
   expire(): void;
   close(): void;
 }
 
-/** What the checks depend on. Authenticator and authorizer are those of new requests, with the same caches. */
+/**
+ * Options of {@link startStreamReviews}. Authenticator and authorizer are those of new requests, so their caches are
+ * shared.
+ */
 export interface StreamReviewOptions {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
@@ -42,26 +45,31 @@ export interface StreamReviewOptions {
    * checked.
    */
   readonly endExpired?: boolean;
-  /** The present time in milliseconds since 1970; the expiry of certificates and tokens is compared with it. */
+  /**
+   * Returns the present time in milliseconds since 1970, with which the expiry of certificates and tokens is compared.
+   */
   readonly now?: () => number;
 }
 
 /**
- * Reviews are cached for 10 seconds, so a revoked right is found by the second check at the latest: a stream ends
- * within 60 seconds.
+ * Milliseconds between two checks of all streams. Answers of the hub are cached for 10 seconds, so a revoked right is
+ * found by the second check at the latest: the stream ends within 60 seconds.
  */
 export const defaultIntervalMs = 30_000;
-/** How often credentials with a known expiry are checked. */
+/** Milliseconds between two checks of credentials with a known expiry. */
 const expiryIntervalMs = 1_000;
 /**
  * How many streams are checked at the same time. It can be small: many streams share a token, and the hub is asked once
  * for each token.
  */
 const concurrency = 16;
-/** After so many checks that caches have answered, other work of the process gets its turn. */
+/** After so many checks that needed no request to the hub, other work of the process gets its turn. */
 const batch = 200;
 
-/** Starts the regular checks. Streams with the same token share one review, since all streams are checked together. */
+/**
+ * Starts to check open streams regularly. Streams with the same token share one review, since all streams are checked
+ * together.
+ */
 export function startStreamReviews(options: StreamReviewOptions): StreamReviews {
   return new RunningReviews(options);
 }

@@ -18,7 +18,7 @@ export interface CheckedParts {
   readonly clusters: () => readonly ClusterRecord[];
 }
 
-/** Files and objects on the hub whose last change was invalid, so that an earlier valid state is used. */
+/** Files, and objects on the hub, whose last change was invalid. Their earlier valid content stays in use. */
 export function staleInputs({
   reloading,
   sources,
@@ -26,7 +26,7 @@ export function staleInputs({
   return [...reloading.faults(), ...sources.problems().filter(({ stale }) => stale)];
 }
 
-/** All checks, in the order in which `?verbose` lists them. */
+/** All checks for livez and readyz, in the order in which `?verbose` lists them. */
 export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
   const { sources, hub, users } = parts;
   const configurationNotes = (): string[] => [

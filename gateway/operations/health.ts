@@ -20,7 +20,8 @@ export interface HealthCheck {
 }
 
 /**
- * True for a plain request to a health endpoint, which needs no authentication. `?verbose` and single checks need it.
+ * True for a plain request to a health endpoint, which needs no authentication. Requests with `?verbose` or for a
+ * single check need it.
  */
 export function isOpenHealth(surface: Surface, query: string): boolean {
   return surface.kind === 'health' && surface.only === undefined && !queryFlag(query, 'verbose');

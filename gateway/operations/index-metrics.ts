@@ -10,7 +10,7 @@ type TypeStates = ReturnType<Index['state']>[number]['types'];
 
 /**
  * Registers the metrics of the index.
- * @param running returns the index; undefined while none runs
+ * @param running returns the index; undefined while it is not started
  * @param folder where the index is stored
  */
 export function registerIndexMetrics(registry: Registry, running: () => Index | undefined, folder: string): void {

@@ -14,16 +14,16 @@ type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 /** The resources of `--index-resources`; undefined when the flag was not given. */
 type Resources = readonly string[] | undefined;
 
-/** Changes within this time are written to the records together. */
+/** Milliseconds for which changes of the index are collected before they are written to the cluster records. */
 const gatherMs = 100;
-/** The index gives no event when a first list makes progress, so its progress is read at this interval. */
+/** Milliseconds between two looks at the progress of first lists, for which the index has no event. */
 const progressMs = 2_000;
 /** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;
 const namedClusters = 5;
 
 /**
- * Keeps the `indexed` status of all records up to date.
+ * Keeps the index status of all clusters up to date, which `kubectl get clusters` shows.
  * @returns a function that stops it
  */
 export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
@@ -44,8 +44,8 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters, writing all records takes a while. So the pause is at least twenty times as long as the
-  // last round took.
+  // With thousands of clusters, updating all records takes a while. The pause before the next update is therefore at
+  // least twenty times as long as the last update took.
   const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
@@ -57,7 +57,7 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** The new status; the previous object itself when nothing has changed. */
+/** The new index status of a cluster; the object `before` itself when nothing has changed. */
 function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
   if (before?.summary === summary && before.condition.message === shown.message) return before;
   const isSame = before?.condition.status === shown.status;
@@ -76,8 +76,8 @@ function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
 }
 
 /**
- * A line for the operator about clusters that the index may not read, with the command that grants it the right;
- * undefined when there are none.
+ * A line for the operator: which clusters the index may not read, and the command that grants it the right. Undefined
+ * when the index may read all clusters.
  */
 export async function forbiddenLine(
   index: Followed,

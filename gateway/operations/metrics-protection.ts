@@ -4,7 +4,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** Questions to the hub. Answers may come from the caches that requests use. */
+/** What the hub is asked about scrapes. Answers may come from the caches that requests use. */
 export interface MetricsReviews {
   /**
    * The user of a token, by a TokenReview; undefined when the hub does not know the token.
@@ -19,8 +19,8 @@ export interface MetricsReviews {
 }
 
 /**
- * Resolves when a scrape is allowed; otherwise rejects with a GatewayError. It gets the values of all `Authorization`
- * headers of the scrape.
+ * Decides whether a scrape is allowed: resolves when it is, otherwise rejects with a GatewayError. The argument holds
+ * the values of all `Authorization` headers of the scrape.
  */
 export type AdmitScrape = (authorization: readonly string[]) => Promise<void>;
 

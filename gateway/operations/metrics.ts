@@ -14,19 +14,19 @@ import type { Aggregator, MetricValues } from './read-metric.ts';
 import { codeValues, histogramValues, Series } from './request-series.ts';
 import type { Histogram } from './request-series.ts';
 
-/** Called at the beginning and at the end of each request. */
+/** Counts requests: `begin` and `end` are called once for each request. */
 export interface RequestMetrics {
   begin(state: Observed): void;
   end(state: Observed, aborted: boolean): void;
 }
 
-/** What is read when metrics are scraped. */
+/** What the metrics show beside the counted requests; it is read when metrics are scraped. */
 export interface MetricSources {
   readonly store: Pick<ClusterStore, 'list' | 'get'>;
   readonly connections: Pick<Connections, 'stats'>;
   readonly openStreams: OpenStreams;
   readonly log: Log;
-  /** Files whose last change was invalid, so that an earlier valid state is used. */
+  /** Files whose last change was invalid, so that their earlier content stays in use. */
   readonly reloadFaults: () => readonly string[];
   readonly version: string;
 }
@@ -106,7 +106,7 @@ class RequestCounters implements RequestMetrics {
   }
 }
 
-/** Metrics that count requests. */
+/** Registers the metrics that count requests. */
 function registerRequestMetrics(registry: Registry, requests: RequestCounters): void {
   const perSeries = (read: (one: Series) => number) => (): MetricValues =>
     requests.all().map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
@@ -157,7 +157,7 @@ function registerRequestMetrics(registry: Registry, requests: RequestCounters): 
   );
 }
 
-/** Metrics that show the present state of streams, connections, clusters and files. */
+/** Registers the metrics that show the present state of streams, connections, clusters and files. */
 function registerStateMetrics(registry: Registry, sources: MetricSources): void {
   const { store, connections, openStreams, reloadFaults, version } = sources;
   const gauge = (name: string, help: string, values: () => MetricValues, aggregator?: Aggregator): void =>

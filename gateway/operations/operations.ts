@@ -15,10 +15,13 @@ import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 import type { AdmitScrape } from './metrics-protection.ts';
 
-/** The operations listener, running. */
+/** The running listener for metrics and health checks. */
 export interface Operations {
   readonly url: string;
-  /** Uses this certificate for new connections. It does nothing on a loopback address, which speaks plain HTTP. */
+  /**
+   * Uses this certificate for new connections. It has no effect on a loopback address, where the listener speaks plain
+   * HTTP.
+   */
   setTls(pair: OperationsTls): void;
   close(): void;
 }
@@ -32,14 +35,14 @@ export interface OperationsTls {
 /** What `/metrics` answers: the metrics of one registry, or the sum of several processes. */
 export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
 
-/** What the listener needs on an address that others can reach. */
+/** What the listener needs to serve metrics on an address that others can reach. */
 export interface OperationsProtection {
   readonly tls: OperationsTls;
   readonly admit: AdmitScrape;
 }
 
 /**
- * Opens the operations listener.
+ * Opens the listener for metrics and health checks.
  * @param protection used when `at` is not a loopback address: then only `/metrics` is served, over TLS, to callers that
  * `admit` allows. Undefined without a hub: then everybody who reaches the address may read everything
  * @throws Error (rejects) with the system's error code when the address cannot be used

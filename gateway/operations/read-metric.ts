@@ -8,7 +8,10 @@ export type MetricValues = readonly MetricValue<string>[];
 /** How the values of several worker processes are combined. `first` takes the value of the supervising process only. */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
-/** Registers a metric whose values the function `values` returns. prom-client calls only `get()` of a metric. */
+/**
+ * Registers a metric whose values the function `values` returns. It need not be a prom-client metric object:
+ * prom-client only calls its `get()`.
+ */
 export function registerRead(
   registry: Registry,
   name: string,

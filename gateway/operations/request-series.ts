@@ -1,10 +1,12 @@
 // The counters of requests. They are plain numbers, so that a request only has to add to them.
 import type { MetricValue } from 'prom-client';
 
-/** Upper bounds in seconds, the same as in kube-apiserver's apiserver_request_duration_seconds. */
+/**
+ * Upper bounds of the histogram buckets in seconds, the same as in kube-apiserver's apiserver_request_duration_seconds.
+ */
 const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** Counts durations in the buckets above. */
+/** A histogram of durations. */
 export class Histogram {
   readonly counts = new Float64Array(buckets.length + 1);
   sum = 0;
@@ -44,7 +46,7 @@ export function codeValues({ cluster, verb, codes }: Series): MetricValue<string
 
 /**
  * The values of a histogram as prom-client exports them.
- * @param name name of the metric; the names of its parts are made from it (`_bucket`, `_sum`, `_count`)
+ * @param name name of the metric; `_bucket`, `_sum` and `_count` are added to it
  */
 export function histogramValues(name: string, one: Series, histogram: Histogram): MetricValue<string>[] {
   const labels = { cluster: one.cluster, verb: one.verb };

@@ -8,8 +8,8 @@ export function condition(type: string, status: Condition['status'], reason: str
 }
 
 /**
- * Conditions of a cluster that has answered `/readyz`: `Available` says whether it can be used, `Ready` whether it is
- * ready.
+ * The conditions `Available` and `Ready` of a cluster that has answered `/readyz`.
+ * @param readyStatus HTTP status of that answer
  */
 export function answeredConditions(readyStatus: number): readonly Condition[] {
   const available =
@@ -21,7 +21,7 @@ export function answeredConditions(readyStatus: number): readonly Condition[] {
           "the cluster refused the gateway's credential (401); it may have expired",
         )
       : condition('Available', 'True', 'Answering', 'the API server answers');
-  // A 401 or 403 from /readyz still comes from a running API server. Only a 5xx means that it is not ready.
+  // A 401 or 403 from /readyz still comes from a running API server. Only a 5xx means that the API server is not ready.
   const readiness =
     readyStatus >= 500
       ? condition('Ready', 'False', 'NotReady', `/readyz answered ${readyStatus}`)
@@ -38,7 +38,7 @@ export function failedCondition(fault: GatewayError): Condition {
   return condition('Available', isSilence(fault) ? 'Unknown' : 'False', reason, fault.message);
 }
 
-/** Whether the cluster did not answer in time. */
+/** Whether the error means that the cluster did not answer in time. */
 export function isSilence(fault: GatewayError): boolean {
   return fault.code === 'MEMBER_TIMEOUT';
 }
@@ -58,8 +58,8 @@ export function wasAvailable({ status }: ClusterRecord): boolean {
 }
 
 /**
- * The status of a cluster.
- * @param latencyMs time of the last answer; undefined when it did not answer
+ * The status of a cluster, from the results of a probe.
+ * @param latencyMs how long the cluster took to answer; undefined when it did not
  */
 export function statusOf(
   record: ClusterRecord,
@@ -87,8 +87,8 @@ export function withTransitions(old: ClusterStatus, found: ClusterStatus): Clust
 }
 
 /**
- * The latency to show. A value that has changed little (by less than about half) is not shown as new, so that a watch
- * of `clusters` does not get an event at every probe.
+ * The latency to show, in milliseconds. The old value is kept unless the new one differs by about half or more, so that
+ * a watch of `clusters` does not get an event at every probe.
  */
 export function steady(oldMs: number | undefined, newMs: number): number {
   if (oldMs !== undefined && newMs < oldMs * 1.5 + 5 && newMs > oldMs / 2 - 5) return oldMs;

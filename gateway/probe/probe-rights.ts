@@ -15,15 +15,16 @@ interface Right {
 }
 
 /**
- * Rights that every user needs come first. The others are needed only for ServiceAccounts, and for users with a uid or
- * extra, as client certificates give.
+ * Impersonation rights to ask for. `always` marks those that every user needs; the others are needed only for
+ * ServiceAccounts, and for users with a uid or extra, as client certificates give.
  */
 const impersonationRights: readonly Right[] = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
   { group: authentication, resource: 'uids', always: false },
-  // RBAC can grant userextras only for single keys. This key comes with client certificates and ServiceAccount tokens.
+  // RBAC can grant userextras only for single keys. The key asked for comes with client certificates and ServiceAccount
+  // tokens.
   {
     group: authentication,
     resource: 'userextras',
@@ -33,8 +34,8 @@ const impersonationRights: readonly Right[] = [
 ];
 
 /**
- * The rights for constrained impersonation (KEP-5284, on by default from Kubernetes 1.36). Its users and groups are in
- * another API group.
+ * The rights for constrained impersonation (KEP-5284, on by default from Kubernetes 1.36). Unlike classic
+ * impersonation, it has users and groups in the API group authentication.k8s.io.
  */
 const constrainedRights = [
   { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
@@ -49,7 +50,7 @@ export type Finding = Omit<Condition, 'lastTransitionTime'>;
 class ReviewFailed extends Error {}
 
 /**
- * The condition `ImpersonationAllowed`.
+ * Finds the condition `ImpersonationAllowed` of a cluster.
  * @param readyStatus status of `/readyz` when the probe asked it with impersonation; 403 means that impersonation does
  * not work, whatever the reviews say
  * @throws GatewayError (rejects) when the cluster does not answer; SyntaxError when its answer is not JSON

@@ -17,14 +17,14 @@ export interface ReviewedRule {
 const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 /**
- * The review is for one namespace, and also lists all cluster-wide rules. The namespace `default` exists in every
+ * The namespace in a SelfSubjectRulesReview, which also lists all cluster-wide rules. `default` exists in every
  * cluster.
  */
 const namespace = 'default';
 const shownRules = 3;
 
 /**
- * Paths that the credential may get without being reported: the probe needs some, and
+ * Paths that the gateway's credential may read without being reported: the probe needs some, and
  * `system:service-account-issuer-discovery` gives the others to every ServiceAccount.
  */
 const harmlessUrls: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ const selfReviews: ReadonlySet<string> = new Set([
 const impersonationVerb = /^impersonate(?:$|:|-on:)/;
 
 /**
- * The condition `Overprivileged`; undefined when the credential may impersonate and nothing more.
+ * Finds the condition `Overprivileged`; undefined when the gateway's credential may do nothing more than impersonate.
  * @throws GatewayError (rejects) when the cluster does not answer; SyntaxError when its answer is not JSON
  */
 export async function scopeFinding(target: Target, timeoutMs: number): Promise<Finding | undefined> {
@@ -54,7 +54,7 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   if (own === undefined) return undefined;
   const everybodys = (await rulesOf(target, 'impersonate', timeoutMs))?.rules ?? [];
   const broader = broaderRules(own.rules, everybodys);
-  // Some authorizers (webhook, AlwaysAllow) cannot list their rules. They can still be asked whether everything is
+  // Some authorizers (webhook, AlwaysAllow) cannot list their rules. So such a cluster is asked whether everything is
   // allowed.
   if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
     broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
@@ -69,7 +69,7 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   };
 }
 
-/** The rules of `own` that allow more than to impersonate, beyond what the probe needs and what every user has. */
+/** The rules of `own` that allow more than impersonation, except what the probe needs and what every user may do. */
 export function broaderRules(own: readonly ReviewedRule[], everybodys: readonly ReviewedRule[]): ReviewedRule[] {
   const known = new Set(everybodys.map(ruleKey));
   return own.filter((rule) => {

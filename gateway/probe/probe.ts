@@ -26,8 +26,8 @@ import type { Log } from '../operations/log.ts';
 export interface ProbeTiming {
   readonly intervalMs: number;
   /**
-   * Each interval is made shorter or longer by a random share of up to this much, so that clusters are not all probed
-   * at the same moment.
+   * Share from 0 to 1. Each interval is made shorter or longer by a random part of up to this share, so that clusters
+   * are not all probed at the same moment.
    */
   readonly jitter: number;
   readonly timeoutMs: number;
@@ -43,11 +43,14 @@ const firstProbeMs = 2;
 
 /**
  * Maximum number of probes per second for all clusters together. With many clusters each is probed less often. That
- * does no harm, since requests notice at once when a cluster is gone.
+ * does no harm, since a request notices at once when its cluster is gone.
  */
 const probesPerSecond = 100;
 
-/** Rights and version seldom change. They are asked for after this time, or after six intervals if that is longer. */
+/**
+ * A cluster's version and the gateway's rights in it seldom change. They are asked for again after this time, or after
+ * six probe intervals if that is longer.
+ */
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
@@ -91,7 +94,7 @@ class RunningProbe implements Probe {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** How many probes in a row had no answer, by the cluster's UID. */
   readonly #silences = new Map<string, number>();
-  /** The last result of the rights checks, by the cluster's UID. */
+  /** The last result of asking each cluster for the gateway's rights, by the cluster's UID. */
   readonly #rights = new Map<string, { readonly atMs: number; readonly conditions: readonly Condition[] }>();
   readonly #unsubscribe: () => void;
   #closed = false;
@@ -105,7 +108,8 @@ class RunningProbe implements Probe {
       else if (type === 'ADDED' || !this.#timers.has(uid)) this.#schedule(uid, Math.random() * 200);
     });
     const known = parts.store.list();
-    // The first probes are spread over time. Ten thousand handshakes at once would delay requests of callers.
+    // At the start, the first probes are spread over time. Ten thousand handshakes at once would delay requests of
+    // callers.
     const spreadMs = Math.min(this.#timing.intervalMs, known.length * firstProbeMs);
     for (const record of known) this.#schedule(record.spec.uid, Math.random() * spreadMs);
   }
@@ -195,8 +199,8 @@ class RunningProbe implements Probe {
   }
 
   /**
-   * After one probe without an answer the cluster may just be busy. After two in a row, requests are refused at once
-   * instead of waiting for it.
+   * Counts a probe without an answer. After one, the cluster may just be busy. After two in a row, requests to the
+   * cluster are refused at once instead of waiting.
    */
   #noteFailure({ spec }: ClusterRecord, uid: string, fault: GatewayError): void {
     const silent = isSilence(fault) ? (this.#silences.get(uid) ?? 0) + 1 : 0;

@@ -5,16 +5,16 @@
 /** Returns the first value of a query parameter; undefined when it is absent. */
 export type QueryReader = (key: string) => string | undefined;
 
-/** Label selectors that Go's `labels.Parse` is certain to accept. */
+/** Matches only simple label selectors, which Go's `labels.Parse` is certain to accept. */
 const plainLabels =
   /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(?:=|==|!=)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?(?:,(?!$)|$))*$/;
 /** Numbers of at most 18 digits, which Go's ParseInt is certain to accept as a 64-bit integer. */
 const plainNumber = /^[+-]?\d{1,18}$/;
 
 /**
- * The name, as Go's `fields.Selector.RequiresExactMatch("metadata.name")` finds it; undefined for none. There is also
- * none when kube-apiserver might not decode some list option (requestinfo.go), or when the selector has escapes or two
- * names.
+ * The name to which a list or watch is limited, as Go's `fields.Selector.RequiresExactMatch("metadata.name")` finds it;
+ * undefined for none. There is also none when kube-apiserver might not be able to decode a list option
+ * (requestinfo.go), or when the selector has escapes or two names.
  */
 export function pinnedName(read: QueryReader): string | undefined {
   const selector = read('fieldSelector');
@@ -27,7 +27,7 @@ export function pinnedName(read: QueryReader): string | undefined {
   return /[/%\ufffd]/.test(name) ? undefined : name;
 }
 
-/** True when kube-apiserver is certain to decode the other list options. */
+/** True when kube-apiserver is certain to decode `limit`, `timeoutSeconds` and `labelSelector`. */
 function isPlain(read: QueryReader): boolean {
   for (const option of ['limit', 'timeoutSeconds']) {
     const value = read(option);
@@ -36,12 +36,12 @@ function isPlain(read: QueryReader): boolean {
   return plainLabels.test(read('labelSelector') ?? '');
 }
 
-/** The name in a selector; undefined when there is none, when there are two, or when a term cannot be parsed. */
+/** The name in a field selector; undefined when there is none, when there are two, or when a term cannot be parsed. */
 function nameIn(selector: string): string | undefined {
   let name: string | undefined;
   for (const term of selector.split(',')) {
     if (term === '') continue;
-    // The first operator in the term counts: "!=", "==" or "=". The value must not contain another "=".
+    // Splits `field=value` at its first operator: "!=", "==" or "=". The value must not contain another "=".
     const match = /^([^=!]*(?:!(?!=)[^=!]*)*)(!=|==?)([^=]*)$/.exec(term);
     if (match === null) return undefined;
     if (match[1] !== 'metadata.name' || match[2] === '!=') continue;

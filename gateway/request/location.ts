@@ -6,8 +6,8 @@ import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 
 /**
- * Makes a function that turns the Location header of a cluster into one for the client. It returns undefined when the
- * redirect must be refused.
+ * Makes a function that turns the Location header of a cluster's answer into one for the client. It returns undefined
+ * when the redirect must be refused.
  */
 export function locationRewriter(
   surface: Extract<Surface, { kind: 'member' }>,
@@ -27,7 +27,7 @@ export function locationRewriter(
   };
 }
 
-/** The path and query of a Location; undefined when it leads to another host than the cluster. */
+/** The path and query of a Location header; undefined when it leads to another host than the cluster. */
 function pathOf(location: string, endpoint: Endpoint): string | undefined {
   if (location.startsWith('//')) return undefined;
   const absolute = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(location);

@@ -19,21 +19,24 @@ export interface ParsedTarget {
   readonly trailingSlash: boolean;
 }
 
-/** Visible ASCII characters, without those about which servers disagree and which RFC 3986 does not allow unescaped. */
+/**
+ * Matches paths of visible ASCII characters, except `#`, which starts a fragment, and the backslash, which some servers
+ * treat as a slash.
+ */
 const targetBytes = /^[!$%&'()*+,\-./0-9:;=?@A-Z_a-z~|[\]{}"^`<>]*$/;
 const validEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/;
 /** A segment `.` or `..`, also next to a `;`, since some servers cut a segment at `;`. */
 const dotSegment = /(?:^|;)\.{1,2}(?:$|;)/;
 const maxTargetBytes = 64 * 1024;
 /**
- * Go's net/url reads nothing from a query with more than 10,000 parameters (Go 1.26, `urlmaxqueryparams`; empty ones
- * count). A list of one name would become a list of everything. Sixteen are reserved for parameters that the gateway
- * adds to requests for many clusters.
+ * Limit for the parameters of a query. Go's net/url reads nothing from a query with more than 10,000 (Go 1.26,
+ * `urlmaxqueryparams`; empty ones count), so a list of one name would become a list of everything. Sixteen are reserved
+ * for parameters that the gateway adds.
  */
 const maxQueryPairs = 10_000 - 16;
 /**
- * Each segment costs work before the caller is authenticated. Paths of the Kubernetes API have at most a dozen
- * segments.
+ * Limit for the segments of a path, because each costs work before the caller is authenticated. Paths of the Kubernetes
+ * API have at most a dozen.
  */
 const maxSegments = 1000;
 
@@ -66,7 +69,7 @@ function hasMoreSlashes(path: string, most: number): boolean {
   return false;
 }
 
-/** Characters of ordinary names. The caller checks dots at the beginning of a segment separately. */
+/** Characters of ordinary names. Segments that begin with a dot match too, so `/.` must be checked separately. */
 const plainPath = /^[A-Za-z0-9/:._~-]+$/;
 
 function plainTarget(path: string, query: string): ParsedTarget {
@@ -84,7 +87,7 @@ function plainTarget(path: string, query: string): ParsedTarget {
   return { path, query, segments, starts, trailingSlash };
 }
 
-/** The slow case: each segment is decoded and checked. */
+/** Parses a path that is not plain: each segment is decoded and checked. */
 function escapedTarget(path: string, query: string): ParsedTarget {
   const segments: string[] = [];
   const starts: number[] = [];
@@ -118,8 +121,8 @@ function decodeSegment(raw: string, inApplication: boolean): string {
   } catch {
     throw badPath('the path is not valid UTF-8');
   }
-  // Decodes up to three more times, because a server behind the gateway may decode twice: `%252e` would then become a
-  // dot.
+  // A server behind the gateway may decode the path a second time, and `%252e` would then become a dot. So dot segments
+  // are also searched after up to three more rounds of decoding.
   let twice = decoded;
   for (let i = 0; i < 3 && twice.includes('%'); i++)
     twice = twice.replaceAll(/%2e/gi, '.').replaceAll(/%25/g, '%').replaceAll(/%2f/gi, '/').replaceAll(/%5c/gi, '\\');

@@ -20,11 +20,14 @@ export interface RequestReading {
  */
 const maxKept = 8192;
 const maxKeptLength = 256;
-/** Longer queries contain resourceVersions and continue tokens, which no later request repeats. */
+/**
+ * Requests with a longer query are not cached: it contains a resourceVersion or continue token, which no later request
+ * repeats.
+ */
 const maxKeptQuery = 32;
 
 /**
- * Reads a request line.
+ * Parses method and target of a request.
  * @param hostCluster name of the cluster when the request came to the host `<name>.<cluster-domain>`; otherwise
  * undefined
  * @throws GatewayError BAD_PATH or NOT_FOUND

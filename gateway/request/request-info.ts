@@ -5,7 +5,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
-/** What a request is about. It is the same type for the gateway's own API and for paths of a cluster. */
+/** Verb, resource and name that a request is about, for the gateway's own API as well as for requests to clusters. */
 export interface RequestInfo {
   readonly verb: string;
   readonly isResource: boolean;
@@ -15,7 +15,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** Segments after the subresource; without a subresource, those after the name. */
+  /** The path segments after the subresource, or after the name when there is no subresource. */
   readonly parts: readonly string[];
 }
 
@@ -28,7 +28,10 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 
-/** The verb of an HTTP method, as an aggregating API server sees a request to a subresource; '' for other methods. */
+/**
+ * The verb for an HTTP method (`POST` is `create`), as an aggregating API server sees a request to a subresource; ''
+ * for methods without a verb.
+ */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
 }
@@ -43,8 +46,8 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['OPTIONS', 'options'],
 ]);
 /**
- * Subresources in which an upgrade starts something in a container. API groups other than the core group use them too,
- * for example KubeVirt.
+ * Subresources with which a client runs something in a container over an upgraded connection. They also exist in other
+ * API groups than the core group, for example in KubeVirt's.
  */
 const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
@@ -120,12 +123,15 @@ function nonResource(method: string): RequestInfo {
   };
 }
 
-/** Whether `namespaces/<name>` only says where the resource is. When false, the namespace is the resource itself. */
+/**
+ * Whether `namespaces/<name>` in the path only says where the resource is. When false, the request is about the
+ * namespace itself.
+ */
 function isInNamespace(rest: readonly string[]): boolean {
   return rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize';
 }
 
-/** The verb of a request for a whole collection, such as `list`. */
+/** The verb of a request for a collection: `list`, `watch`, `deletecollection`, or `verb` unchanged. */
 function collectionVerb(verb: string, query: string): string {
   if (verb === 'get') return queryFlag(query, 'watch') ? 'watch' : 'list';
   return verb === 'delete' ? 'deletecollection' : verb;
@@ -156,8 +162,8 @@ export function isLongRunning(info: RequestInfo): boolean {
 }
 
 /**
- * First value of a query parameter; undefined when it is absent. As in Go's url.ParseQuery, parameters with `;` or
- * invalid escapes are ignored.
+ * The first value of the query parameter `key`; undefined when it is absent. As in Go's url.ParseQuery, parameters with
+ * `;` or invalid escapes are ignored.
  */
 export function queryValue(query: string, key: string): string | undefined {
   let to: number;
@@ -217,8 +223,8 @@ export function queryFlag(query: string, key: string): boolean {
 }
 
 /**
- * Decodes like Go's url.QueryUnescape. Undefined for an invalid escape. Bytes that are not UTF-8 are no error
- * (`watch=%ff` is a watch).
+ * Decodes a part of a query like Go's url.QueryUnescape. Undefined for an invalid escape. Bytes that are not UTF-8 are
+ * no error (`watch=%ff` is a watch).
  */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
@@ -235,7 +241,7 @@ export function unescapeQuery(text: string): string | undefined {
   return bytes.toString('utf8', 0, length);
 }
 
-/** The value of a character that is known to be a hexadecimal digit. */
+/** The value of a hexadecimal digit, given as its character code. */
 function hexDigit(code: number): number {
   return (code & 15) + (code > 0x39 ? 9 : 0);
 }

@@ -11,7 +11,7 @@ import { requestInfo } from './request-info.ts';
 
 export { gatewayGroup, gatewayVersion } from '../api/discovery/api-groups.ts';
 
-/** A resource with a `proxy` subresource, by which RBAC allows the use of clusters. */
+/** A resource whose `proxy` subresource leads to clusters. RBAC rules name it to allow the use of clusters. */
 export interface OuterResource {
   readonly group: string;
   readonly version: string;
@@ -20,8 +20,8 @@ export interface OuterResource {
 
 const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
 /**
- * Used for subresources of pods, nodes and services below Clusterpedia's path. It equals `clustersResource`, but is an
- * object of its own, so that the step `describe` can recognise such requests by comparing objects.
+ * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. The value equals
+ * `clustersResource`, but it is another object, by which the step `describe` recognises such requests.
  */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
@@ -45,7 +45,7 @@ export type Surface =
   | {
       readonly kind: 'member';
       readonly cluster: string;
-      /** The resource whose `proxy` subresource was requested. RBAC on a hub is asked about it. */
+      /** The resource whose `proxy` subresource was requested. RBAC on a hub is asked whether the caller may use it. */
       readonly outer: OuterResource;
       /** Path on the cluster with a leading slash, byte for byte as received. */
       readonly path: string;

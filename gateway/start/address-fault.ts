@@ -12,10 +12,7 @@ export class AddressError extends Error {
   }
 }
 
-/**
- * Makes a handler for `.catch()` after a listen call.
- * @throws AddressError (the handler) that names the flag
- */
+/** Makes a handler for `.catch()` after a listen call. The handler throws an AddressError that names the flag. */
 export function addressFault(flag: string, at: HostPort): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     const where = formatHostPort(at);

@@ -1,12 +1,13 @@
 // Runs the cleanup of everything that a gateway has started, in reverse order. When the start fails half-way, the parts
 // started so far are cleaned up.
 
-/** Cleanup functions; they are called from the last to the first. */
+/** Functions that stop what has been started; they are called from the last to the first. */
 export type Closers = (() => void)[];
 
 /**
- * Runs `assemble`; when it rejects, everything it has started is cleaned up.
- * @param assemble adds a cleanup function to `closers` for each thing it starts; its `closeAll` calls all of them, once
+ * Runs `assemble`; when that rejects, everything it has started is stopped.
+ * @param assemble adds a function to `closers` for each thing it starts; its argument `closeAll` calls all of them,
+ * once
  */
 export async function assembled<T>(assemble: (closers: Closers, closeAll: () => void) => Promise<T>): Promise<T> {
   const closers: Closers = [];

@@ -5,17 +5,17 @@ import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 
 /**
- * Permission checks for single clusters. The `authorize` step makes it; it keeps the caller's credential until the
- * request ends.
+ * Checks whether one request may use single clusters. It contains the caller's credential, so it must not be kept
+ * longer than the request.
  */
 export interface ClusterAccess {
   /**
-   * Whether the same request, sent to this cluster alone, would be allowed.
+   * Whether the same request would be allowed if it were sent to this cluster alone.
    * @throws GatewayError HUB_UNAVAILABLE (or rejects with it) when the hub cannot be asked
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**
-   * Repeats the check while a stream is open, and calls `end` when the request is no longer allowed.
+   * Repeats the check while a stream from the cluster is open, and calls `end` when the caller has lost the right.
    * @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;

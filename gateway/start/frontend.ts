@@ -36,7 +36,7 @@ import type { Users } from './users.ts';
  */
 export const bookmarkIntervalMs = 60_000;
 
-/** What a frontend needs. */
+/** What a frontend (the part that accepts and answers requests) needs. */
 export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;
@@ -48,7 +48,7 @@ export interface FrontendDependencies extends MemberConnections {
   readonly authorizer: Authorizer;
   readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
   readonly audit: RunningAudit | undefined;
-  /** Undefined when nothing is traced. */
+  /** Tracing; undefined when nothing is traced. */
   readonly tracing?: RunningTracing | undefined;
   readonly hub: HubClient | undefined;
   readonly index: GatewayIndex | undefined;
@@ -58,19 +58,19 @@ export interface FrontendDependencies extends MemberConnections {
   readonly reloadFaults: () => readonly string[];
 }
 
-/** A frontend. It accepts connections only after `open`. */
+/** The part of a gateway that accepts and answers requests. It accepts connections only after `open`. */
 export interface Frontend {
   readonly registry: ReturnType<typeof makeMetrics>['registry'];
   /** All checks that readyz runs. */
   readonly checks: readonly HealthCheck[];
-  /** From now on, all requests are refused. */
+  /** Makes the gateway refuse all further requests, because it is ending. */
   refuse(): void;
   /**
-   * Begins to listen. It uses new certificates and client CAs as soon as they change.
+   * Begins to listen. New certificates and client CAs are used as soon as they change.
    * @throws Error (rejects) with the system's error code when the address cannot be used
    */
   open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener>;
-  /** Stops everything but the listener. */
+  /** Stops everything except the listener. */
   close(): void;
 }
 

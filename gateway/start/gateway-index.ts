@@ -27,7 +27,7 @@ export interface GatewayIndex {
   close(): Promise<void>;
 }
 
-/** What the index needs, besides its configuration. */
+/** What the index needs in addition to its configuration. */
 export interface GatewayIndexParts extends Omit<
   IndexOptions,
   | 'resources'
@@ -43,9 +43,11 @@ export interface GatewayIndexParts extends Omit<
   readonly sources: Pick<Sources, 'synced'>;
 }
 
-/** After a failed start, requests are refused for this long. The next request then starts the index again. */
+/**
+ * Milliseconds for which requests to the index are refused after a failed start. The next request then starts it again.
+ */
 const retryMs = 15_000;
-/** When an index breaks twice within this time, the next one starts only after `retryMs`. */
+/** When the index breaks twice within so many milliseconds, it is started again only after `retryMs`. */
 const brokenAgainMs = 60_000;
 const syncedPollMs = 250;
 
@@ -62,13 +64,13 @@ class StartedOnUse implements GatewayIndex {
   readonly check: HealthCheck;
   readonly #config: IndexConfig;
   readonly #parts: GatewayIndexParts;
-  /** The promise of the present index. It is undefined before the first start and after a failed one. */
+  /** Resolves with the present index. Undefined before the first start and after a failed one. */
   #starting: Promise<Index> | undefined;
   #running: Index | undefined;
   #fault: string | undefined;
   #failedAtMs = -Infinity;
   #brokeAtMs = -Infinity;
-  /** Resolves when the previous index is closed. */
+  /** Resolves when the previous index has been closed. */
   #closing: Promise<void> = Promise.resolve();
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -140,7 +142,7 @@ class StartedOnUse implements GatewayIndex {
       if (this.#isClosed) await index.close();
       return index;
     } catch (error) {
-      // When the gateway is ending, its data directory may be gone already. That is no fault of the index.
+      // While the gateway is ending, its data directory may be gone already. That is no fault of the index.
       if (!isCurrent() || this.#isClosed) throw error;
       this.#starting = undefined;
       this.#failedAtMs = performance.now();
@@ -153,7 +155,7 @@ class StartedOnUse implements GatewayIndex {
   async #start(onBroken: () => void): Promise<Index> {
     const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs } = this.#config;
     const { sources, ...options } = this.#parts;
-    // Imported only now, so that a gateway without an index starts faster.
+    // The code of the index is imported only here, so that a gateway without an index starts faster.
     const { startIndex } = await import('../../search/index.ts');
     return await startIndex({
       ...options,
@@ -196,8 +198,8 @@ class StartedOnUse implements GatewayIndex {
 }
 
 /**
- * Resolves when all sources have told their clusters. Sources have no event for this, so they are asked at an interval.
- * Never resolves when the gateway ends first.
+ * Resolves when all sources have delivered their clusters. Sources have no event for that, so they are asked at an
+ * interval. Never resolves when the gateway ends first.
  */
 async function untilSynced(sources: Pick<Sources, 'synced'>, isClosed: () => boolean): Promise<void> {
   while (!sources.synced()) {

@@ -8,8 +8,8 @@ import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';
 const lookEveryMs = 250;
 
 /**
- * Counts handshakes from now on, each until its connection is established.
- * @returns a function that stops it
+ * Counts the TLS handshakes that are in progress and the bytes they hold, each until its connection is established.
+ * @returns a function that stops the counting
  */
 export function followHandshakes(tls: Server, holdings: Pick<ClientHoldings, 'open'>): () => void {
   const underWay = new Map<string, { readonly socket: Socket; readonly holding: Holding }>();

@@ -21,7 +21,7 @@ export interface IdentityProviders {
    * off.
    */
   readonly anonymous: Authenticator | undefined;
-  /** Identity providers whose signing keys could not be fetched, one text each. */
+  /** Texts about identity providers whose signing keys could not be fetched, one for each. */
   faults(): readonly string[];
   close(): void;
 }

@@ -11,10 +11,12 @@ import type { Config } from '../config/configuration.ts';
 import { fixedTimes } from '../config/time-scale.ts';
 import { followRegistrations } from '../open-streams/ended-streams.ts';
 
-/** The connections to one cluster can carry at least so many streams: the default of `--max-cluster-streams`. */
+/**
+ * The least number of streams that the connections to one cluster can carry: the default of `--max-cluster-streams`.
+ */
 const leastLongRunningCalls = 4096;
 
-/** The connections of one process to clusters. */
+/** The connections of one process to member clusters, and the open streams on them. */
 export interface MemberConnections {
   readonly connections: Connections;
   readonly openStreams: OpenStreams;

@@ -14,24 +14,24 @@ import type { User } from '../../cache/model/user.ts';
 import type { IdentityConfig } from '../config/identity-config.ts';
 import type { Reloading } from './reloading.ts';
 
-/** Decides which user a cluster sees, by the present rules. */
+/** Decides which user a cluster sees for a caller, by the rules of the moment. */
 export interface OutgoingIdentities {
   /**
    * The user that the cluster sees for a caller.
-   * @throws GatewayError as `outgoingIdentity` in auth/outgoing/outgoing.ts does
+   * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
    */
   identity(user: User, cluster: ClusterSpec): User;
   /** Sets the one listener that is called after the rules file has been read again. */
   onChange(listener: () => void): void;
   /**
-   * Why no request can be sent to the cluster: an annotation of it has rules that are invalid. Undefined when requests
+   * Why no request can be sent to the cluster: an annotation of the cluster has invalid rules. Undefined when requests
    * can be sent.
    */
   clusterFault(cluster: ClusterSpec): string | undefined;
 }
 
 /**
- * Reads the rules and watches their file.
+ * Reads the rules about which user clusters see, and watches their file.
  * @throws ConfigurationError (rejects) for a file, or a user in `--privileged-user`, that cannot be used
  */
 export async function startOutgoingIdentities(

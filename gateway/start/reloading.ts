@@ -7,7 +7,7 @@ import type { FileWatch } from '../../lib/file-watch.ts';
 import { readText } from '../config/read-text.ts';
 import type { Log } from '../operations/log.ts';
 
-/** The watched files of one process, and what is wrong with them at present. */
+/** Configuration files that are read again when they change. */
 export interface Reloading {
   /**
    * Reads files and passes their content to `apply`, now and whenever one of them changes.
@@ -21,9 +21,9 @@ export interface Reloading {
 }
 
 /**
- * Makes a {@link Reloading} without files.
- * @param onApplied called with the texts of files whenever they were accepted; `label` is the paths of the files,
- * separated by commas
+ * Makes a {@link Reloading} that watches no files yet.
+ * @param onApplied called with the texts of files whenever `apply` has accepted them; `label` is the paths of the
+ * files, separated by commas
  */
 export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
@@ -38,8 +38,8 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       };
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      // The state of the files is recorded before they are read. So a change in between is seen as a change and read
-      // again.
+      // The state of the files is recorded before they are read. So a change between the two counts as a change, and
+      // the files are read again.
       const before = await seen();
       read();
       const watch = watchFiles({

@@ -31,12 +31,12 @@ import type { Sources } from './sources.ts';
 import { startAuthorizer, startUsers } from './users.ts';
 import type { Users } from './users.ts';
 
-/** Options for starting these parts. */
+/** Options of {@link startSharedParts}. */
 export interface StartOptions {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
-  /** Each part adds its cleanup function to this list. */
+  /** Each started part adds a function to this list that stops the part. */
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
@@ -44,7 +44,7 @@ export interface StartOptions {
   readonly onFile?: (label: string, texts: readonly string[]) => void;
 }
 
-/** The started parts. */
+/** What {@link startSharedParts} has started. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;
@@ -55,7 +55,7 @@ export interface SharedParts extends MemberConnections {
   readonly users: Users;
   readonly authorizer: Authorizer;
   readonly outgoing: OutgoingIdentities;
-  /** Undefined when there is no audit log. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit: RunningAudit | undefined;
   readonly serving: Serving;
   readonly checks: readonly HealthCheck[];
@@ -64,7 +64,7 @@ export interface SharedParts extends MemberConnections {
 }
 
 /**
- * Starts the parts in the order in which they need each other.
+ * Starts the parts of a gateway in the order in which they need each other.
  * @throws ConfigurationError (rejects) for a mistake in the configuration; GatewayError HUB_UNAVAILABLE as `startHub`
  * does
  */
@@ -111,7 +111,7 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
 }
 
 /**
- * Opens the operations listener.
+ * Opens the listener for metrics and health checks.
  * @throws AddressError (rejects) when the address cannot be used
  */
 export async function openOperations(
@@ -130,7 +130,7 @@ export async function openOperations(
 }
 
 /**
- * Starts to probe the clusters.
+ * Starts to probe the clusters regularly.
  * @param findings receives the results for worker processes; undefined when this is the only process
  */
 export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {

@@ -17,16 +17,17 @@ import type { Config } from '../config/configuration.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { Log } from '../operations/log.ts';
 
-/** The running sources of clusters. */
+/** The sources of clusters (kubeconfig files, objects on the hub) that have been started. */
 export interface Sources {
   problems(): readonly SourceProblem[];
-  /** True once every source has told its clusters for the first time. */
+  /** True once every source has delivered its clusters for the first time. */
   synced(): boolean;
   close(): void;
 }
 
 /**
- * Starts the sources. Kubeconfig files have been read when it resolves; the hub is asked in the background.
+ * Starts the sources of clusters. When it resolves, kubeconfig files have been read; the hub is asked in the
+ * background.
  * @throws ConfigurationError (rejects) for a kubeconfig or PEM file that cannot be used
  */
 export async function startSources(

@@ -28,7 +28,7 @@ export interface TlsMaterial {
   readonly clientCa: string | undefined;
 }
 
-/** A running listener. */
+/** The running listener for clients. */
 export interface Listener {
   /** `https://HOST:PORT`, with the port that was opened. */
   readonly url: string;
@@ -45,16 +45,16 @@ export interface Listener {
   close(): void;
 }
 
-/** Replaces how a server starts to listen, for example in a worker process. Resolves with the port that clients see. */
+/** Starts to listen in another way than by itself, as in a worker process. Resolves with the port that clients see. */
 export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
 
-/** How often connections are checked whose clients send nothing. */
+/** Milliseconds between two checks for connections whose clients send nothing. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
 
 /** Options of a listener. */
 export interface ListenerOptions {
-  /** An HTTP/1.1 client that reads nothing of its waiting answer for so many milliseconds counts as lost. */
+  /** An HTTP/1.1 client that has read nothing of its answer for so many milliseconds counts as lost. */
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
   readonly openServer?: OpenServer | undefined;

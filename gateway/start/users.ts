@@ -33,7 +33,7 @@ export interface Users {
   clientCa(): string | undefined;
   /** Sets the one listener that is called after a client CA was replaced. */
   onClientCa(listener: () => void): void;
-  /** Identity providers whose signing keys cannot be fetched at present, one text each. */
+  /** Texts about identity providers whose signing keys cannot be fetched at present, one for each. */
   faults(): readonly string[];
   close(): void;
 }
@@ -103,7 +103,7 @@ function selfUser(config: Config): Users {
   try {
     token = readFileSync(file, 'utf8').trim();
   } catch {
-    // The token is made below.
+    // There is no token file yet. The token is made below.
   }
   if (!/^[A-Za-z0-9_-]{43}$/.test(token)) {
     token = randomBytes(32).toString('base64url');

@@ -11,7 +11,7 @@ export function admit(
   { admission }: ChainDependencies,
 ): Authorized | Promise<Authorized | typeof answered> {
   const { surface, user, inbound } = state;
-  // Health checks must be answered especially when the gateway has reached its limits.
+  // Health checks are never refused, because they matter most when the gateway has reached its limits.
   if (surface.kind === 'health') return state;
   const cluster = surface.kind === 'member' ? surface.cluster : '';
   if (state.observation.longRunning) {
@@ -23,8 +23,8 @@ export function admit(
 }
 
 /**
- * The same division as in kube-apiserver: get, list and watch only read (pkg/server/filters/maxinflight.go of
- * k8s.io/apiserver).
+ * Whether a request with this verb may change something; the same division as in kube-apiserver
+ * (pkg/server/filters/maxinflight.go of k8s.io/apiserver).
  */
 function isMutating(verb: string): boolean {
   return verb !== 'get' && verb !== 'list' && verb !== 'watch' && verb !== 'head' && verb !== 'options';

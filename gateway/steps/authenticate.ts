@@ -22,8 +22,8 @@ export function authenticate(
 /** The part of a request that authenticators get. */
 export function authenticationRequest({ inbound, host, peer, surface, target }: Described): AuthenticationRequest {
   const { certificates, tlsAuthorized } = peer;
-  // When a cluster has a host name of its own, its paths can look like the gateway's. So authenticators get no path
-  // then.
+  // A cluster with a host name of its own has paths that look like the gateway's own paths. So authenticators do not
+  // get the path of such a request.
   const path = surface.kind === 'member' && surface.prefix === '' ? '' : target.path;
   const rawHeaders = inbound.headers;
   return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, path };

@@ -49,8 +49,8 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
 }
 
 /**
- * Replaces `authorize` with `--identity=self`. Security: a request with `--as` would be sent with the rights of the
- * kubeconfig's owner, so it is refused, whatever the rules say.
+ * Used in place of `authorize` when the gateway runs with `--identity=self`. Security: a request with `--as` would be
+ * sent with the rights of the kubeconfig's owner, so it is refused, whatever the rules say.
  */
 export function authorizeAsSelf(
   state: Authenticated,
@@ -63,7 +63,7 @@ export function authorizeAsSelf(
   );
 }
 
-/** Checks for a request to all clusters (`*`): each cluster is authorized as if the request had named it. */
+/** Permission checks for a request to all clusters (`*`): each cluster is authorized as if the request had named it. */
 function accessOf(
   state: Authenticated,
   questionsOn: (cluster: Attributes['cluster']) => Attributes[],
@@ -93,8 +93,8 @@ function accessOf(
 }
 
 /**
- * Checks the caller's rights again while a stream is open. Security: the credential needed for that stays in this
- * closure and does not go into the state that later steps see.
+ * While a stream is open, the caller's rights are checked regularly. Security: the credential needed for that is kept
+ * only in this closure, where later steps do not see it.
  */
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
   const { streamReviews } = dependencies;
@@ -105,7 +105,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
     caller,
     questions,
     end(reason) {
-      // While there is no answer, there is nothing to end. The next check decides again.
+      // Before the answer has begun, there is no stream to end. The next regular check decides again.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
@@ -127,8 +127,8 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
 }
 
 /**
- * What the authorizer is asked about a request. As in Kubernetes, some things need no question: everybody may read the
- * version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery).
+ * The questions to the authorizer about a request; empty when everybody may do it. As in Kubernetes, everybody may read
+ * the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
@@ -141,7 +141,8 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
 }
 
 /**
- * The question to the authorizer about one request. The index uses it too, for requests that it passes on to a cluster.
+ * Makes the question to the authorizer about one request. The index uses the function too, for requests that it passes
+ * on to a cluster.
  */
 export function attributesOf(
   user: User,
@@ -193,7 +194,7 @@ function everyAllowed<T>(
   return done();
 }
 
-/** Security: headers that later steps must not see, in any spelling. */
+/** Security: names of headers, in any spelling, that later steps must not see. */
 const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
 const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
 

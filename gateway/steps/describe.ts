@@ -42,7 +42,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 
 /**
  * Subresources on which a connection may be upgraded (docs/rules.md, "Upgrades are closed until 101"). A watch may be
- * upgraded too, but is no subresource.
+ * upgraded as well.
  */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 

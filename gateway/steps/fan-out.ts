@@ -7,7 +7,7 @@ import { answerFanout } from '../fanout/answer.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import { namesEveryCluster } from '../request/routes.ts';
 
-/** Asks each cluster as the user that the step `impersonate` would choose. */
+/** Answers a request for all clusters. Each is asked as the user that the step `impersonate` would choose. */
 export function fanOut(state: Authorized, dependencies: ChainDependencies): Authorized | Promise<typeof answered> {
   if (!namesEveryCluster(state.surface)) return state;
   const done = answerFanout(state, state.surface, dependencies, (cluster) =>
@@ -16,7 +16,10 @@ export function fanOut(state: Authorized, dependencies: ChainDependencies): Auth
   return done.then(() => answered);
 }
 
-/** Asks each cluster with the credential of its kubeconfig context. Only for `--identity=self`. */
+/**
+ * Answers a request for all clusters when the gateway runs with `--identity=self`. Each is asked with the credential of
+ * its kubeconfig context.
+ */
 export function fanOutAsSelf(
   state: Authorized,
   dependencies: ChainDependencies,

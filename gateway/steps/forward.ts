@@ -25,7 +25,8 @@ export function forward(
 }
 
 /**
- * Sends the request with the credential of the kubeconfig context, without impersonation. Only for `--identity=self`.
+ * Sends the request with the credential of the kubeconfig context, without impersonation. Only used with
+ * `--identity=self`.
  */
 export function forwardAsSelf(
   state: Located,
@@ -87,7 +88,10 @@ function send(
   return answered;
 }
 
-/** Lets the audit log read the object in the request body while the body passes; undefined when it does not need to. */
+/**
+ * Passes the request body to the audit log, which reads the object in it; undefined when the audit log does not need
+ * the body.
+ */
 function bodyReader({ observation }: Located): ((chunk: Buffer) => void) | undefined {
   const reader = observation.audit?.body;
   return reader === undefined ? undefined : (chunk) => reader.feed(chunk);

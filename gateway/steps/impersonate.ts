@@ -14,7 +14,7 @@ export function impersonate(state: Located, dependencies: ChainDependencies): Im
   return impersonating(state, outgoing);
 }
 
-/** Ends a long-running request when the rules would now map its user to another identity. */
+/** Watches a long-running request and ends it when the rules would now map its user to another identity. */
 function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDependencies): void {
   const { outgoingStreams } = dependencies;
   if (outgoingStreams === undefined) return;

@@ -22,8 +22,9 @@ export function locate(state: Dispatched, dependencies: ChainDependencies): Loca
 }
 
 /**
- * Compares everything about the cluster that authorization rules can look at: name, UID and labels.
- * @throws GatewayError CLUSTER_UNUSABLE when it has changed since the request was authorized
+ * Compares name, UID and labels of the cluster, on which authorization rules can depend, with those that were
+ * authorized.
+ * @throws GatewayError CLUSTER_UNUSABLE when they have changed
  */
 function requireJudged({ judged }: Dispatched, spec: ClusterSpec): void {
   if (judged !== undefined && isAsJudged(judged, spec)) return;

@@ -9,8 +9,8 @@ import type { Arrival } from '../../http/arrival.ts';
 import type { Received } from '../exchange.ts';
 
 /**
- * What an `Audit-ID` chosen by a client or an aggregating API server may look like. As in kube-apiserver it is taken
- * over; an id of another form is ignored.
+ * The form of an `Audit-ID` that a client or an aggregating API server may choose, as in kube-apiserver. An id of
+ * another form is ignored, and a new one is made.
  */
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 

@@ -12,7 +12,7 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
     try {
       fail(state, dependencies, error);
     } catch {
-      // Even the error could not be sent. The connection is cut, because one client must not end the process.
+      // Even the error could not be sent. Only the connection is cut, because one client must not end the process.
       state.inbound.abort();
     }
   });

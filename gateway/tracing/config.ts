@@ -13,7 +13,7 @@ export interface TracingConfig {
   readonly url: string;
   /** Share of requests to trace, from 0 to 1, when the caller's headers do not decide. */
   readonly ratio: number;
-  /** True when the `traceparent` header of the caller decides whether a request is traced. */
+  /** True when the caller's `traceparent` header, if there is one, decides whether a request is traced. */
   readonly parentBased: boolean;
   /** True when spans contain the name of the user. */
   readonly userNames: boolean;
@@ -25,13 +25,13 @@ export interface TracingConfig {
   readonly delayMs: number;
 }
 
-/** The settings as the operator wrote them, in flags (text) or in the configuration file. */
+/** The tracing settings as the operator wrote them, in flags (text) or in the configuration file. */
 export interface TracingInput {
   readonly tracingConfigFile?: string;
   readonly tracingUserNames?: string | boolean;
 }
 
-/** Schema of these settings in the configuration file. */
+/** Schema of the tracing settings in the configuration file. */
 export const tracingFileFields = {
   tracingConfigFile: z.string().min(1).optional(),
   tracingUserNames: z.boolean().optional(),
@@ -50,7 +50,7 @@ const configuration = z.strictObject({
 
 const defaultOrigin = 'http://localhost:4318';
 const tracesPath = '/v1/traces';
-/** Defaults of the OpenTelemetry specification (`OTEL_BSP_*`). */
+/** Defaults for batches of spans, from the OpenTelemetry specification (`OTEL_BSP_*`). */
 const defaults = { queueSize: 2048, batchSize: 512, delayMs: 5000 } as const;
 
 type Sampling = Pick<TracingConfig, 'ratio' | 'parentBased'>;
@@ -173,8 +173,8 @@ function readConfiguration(
 }
 
 /**
- * A value without a scheme, such as `HOST:PORT` in kube-apiserver's file, means plain HTTP. Undefined when the text is
- * no URL.
+ * Parses the URL of a collector; undefined when the text is no URL. A value without a scheme, such as `HOST:PORT` in
+ * kube-apiserver's file, means plain HTTP. With `isOrigin`, `/v1/traces` is added.
  */
 function endpointUrl(written: string, isOrigin: boolean): string | undefined {
   const text = written.includes('//') ? written : `http://${written}`;

@@ -24,8 +24,8 @@ import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
 /**
- * OpenTelemetry's package has no stable constants for these names, because they are still "in development" in its
- * conventions.
+ * These names are written out here, because OpenTelemetry's package has no constants for conventions that are still "in
+ * development".
  */
 const attrClusterName = 'k8s.cluster.name';
 const attrNamespaceName = 'k8s.namespace.name';
@@ -45,13 +45,13 @@ export function resourceRoute(info: RequestInfo): string {
   if (!info.isResource) return '';
   const group = info.apiGroup === '' ? '/api' : `/apis/${info.apiGroup}`;
   const namespace = info.namespace !== '' && info.resource !== 'namespaces' ? '/namespaces/{namespace}' : '';
-  // A list whose field selector names one object has a name too, but is still a list.
+  // A list whose field selector names one object has a name too, but it is still a list.
   const isOfOne = info.name !== '' && !['list', 'watch', 'deletecollection'].includes(info.verb);
   const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
   return `${group}/${info.apiVersion}${namespace}/${info.resource}${isOfOne ? '/{name}' : ''}${subresource}`;
 }
 
-/** Name and first attributes of the server span, which covers the whole request. */
+/** Name and first attributes of a server span, which covers a whole request. */
 export function serverSpan(state: Described): { readonly name: string; readonly attributes: Attributes } {
   const { inbound, info, surface, target, peer, observation, auditId } = state;
   const route = resourceRoute(info);
@@ -76,7 +76,7 @@ export function serverSpan(state: Described): { readonly name: string; readonly 
   };
 }
 
-/** Name and attributes of the client span, which covers the call to a cluster. `url.full` has no query. */
+/** Name and attributes of a client span, which covers the call to a cluster. Security: `url.full` has no query. */
 export function clientSpan(
   { inbound, info, surface, observation }: Described,
   cluster: ClusterSpec,

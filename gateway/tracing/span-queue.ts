@@ -67,7 +67,7 @@ export class SpanQueue implements SpanProcessor {
     await this.#exporter.shutdown();
   }
 
-  /** Sends one batch. While one is being sent, it returns the promise of that batch instead. */
+  /** Sends one batch of spans. While another batch is being sent, it returns the promise of that one instead. */
   #send(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -10,7 +10,7 @@ export interface TraceParent {
   readonly sampled: boolean;
 }
 
-/** Matches version 00, and the fields that later versions have in common with it. */
+/** Matches a `traceparent` of version 00, and of a later version the fields that it has in common with version 00. */
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /** The `traceparent` of a request; null when it has none, an invalid one or several. */
@@ -23,8 +23,8 @@ export function readTraceParent(headers: RawHeaders): TraceParent | null {
 }
 
 /**
- * The headers with `traceparent` replaced by the given span. The caller's `tracestate` is kept only with `keepsState`,
- * which is for a trace that the caller began.
+ * The headers with `traceparent` replaced by the given span. `tracestate` is kept only with `keepsState`, which must be
+ * false when the caller's trace is not continued.
  */
 export function withTraceParent(
   headers: RawHeaders,

@@ -31,7 +31,7 @@ export interface RunningTracing extends Tracing {
   close(): void;
 }
 
-/** What tracing depends on. */
+/** What tracing needs from other parts of the gateway. */
 export interface TracingParts {
   readonly log: Log;
   readonly version: string;
@@ -63,7 +63,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
     },
   });
   const provider = new TracerProvider({
-    // Requests have been sampled already: spans are made only for those that are traced.
+    // Every span is kept, because spans are made only for requests that were chosen for tracing.
     sampler: new AlwaysOnSampler(),
     resource: defaultResource()
       .merge(resourceFromAttributes({ [ATTR_SERVICE_NAME]: 'portcullis', [ATTR_SERVICE_VERSION]: version }))
@@ -75,7 +75,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
   const draw = random ?? Math.random;
   return {
     begin(state) {
-      // Load balancers request these paths every few seconds, and nobody needs their traces.
+      // Health checks are not traced: load balancers send them every few seconds.
       if (state.surface.kind === 'health') return;
       const parent = traceParentOf(state.inbound.headers);
       const isSampled = parent !== null && config.parentBased ? parent.sampled : draw() < config.ratio;
@@ -95,7 +95,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
       await Promise.race([queue.forceFlush(), promise]);
       clearTimeout(timer);
     },
-    // When tracing ends, an error of the exporter no longer matters.
+    // An error of the exporter no longer matters when tracing ends.
     close: () => void provider.shutdown().catch(() => undefined),
   };
 }
@@ -158,7 +158,7 @@ class TracedRequest implements RequestTrace {
     };
   }
 
-  /** Called once when the request has ended, in whatever way. */
+  /** Ends all spans when the request has ended, in whatever way. */
   #end(aborted: boolean): void {
     const { progress, observation } = this.#state;
     const ending = aborted && progress.ending === 'open' ? 'client-gone' : progress.ending;
@@ -166,7 +166,8 @@ class TracedRequest implements RequestTrace {
     if (this.#forwarded !== undefined) {
       if (progress.sentAtMs !== 0) this.#forwardedSpan?.addEvent('request sent', timeOf(progress.sentAtMs));
       if (progress.firstByteAtMs !== 0) this.#forwardedSpan?.addEvent('answer begun', timeOf(progress.firstByteAtMs));
-      // When the gateway itself answered with an error, the status is not that of the cluster.
+      // When the gateway itself answered with an error, the status is not that of the cluster, so the cluster's span
+      // gets none.
       const ownFault = aborted ? undefined : observation.error;
       this.#forwarded.end(ownFault === undefined ? progress.status : 0, cut ?? ownFault);
     }

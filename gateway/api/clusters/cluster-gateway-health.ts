@@ -29,23 +29,30 @@ export interface HealthParts {
   readonly versions: ViewVersions;
 }
 
-/** Remembers, for each cluster, at which resourceVersion of the gateway its object on the hub last changed. */
+/**
+ * Remembers, for each cluster, the gateway's resourceVersion at the last change of the cluster's Secret or
+ * ManagedCluster on the hub.
+ */
 export interface ViewVersions {
   /**
-   * The gateway's resourceVersion at which the hub's object of the cluster last changed; 0 when it has not changed
-   * since the gateway started. `uid` is the UID of the cluster record.
+   * The gateway's resourceVersion at the last change of the cluster's object on the hub; 0 when the object has not
+   * changed since the gateway started. `uid` is the UID of the cluster record.
    */
   since(uid: string): number;
 }
 
 const patchTimeoutMs = 10_000;
-/** After a write, how long to wait for the hub's watch to show it. Without it, the answer has no resourceVersion. */
+/**
+ * After a write to the hub, how many milliseconds to wait until the hub's watch shows the change. If it does not, the
+ * answer to the client has no resourceVersion.
+ */
 const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Follows the store of clusters. The versions it keeps let an update be refused when the client read the object before
- * its latest change on the hub. Results of the probe do not count as changes.
+ * Subscribes to the store of clusters and remembers when each cluster's object on the hub last changed. With that, an
+ * update can be refused when its client read an older state. Results of the gateway's health probe do not count as
+ * changes.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
@@ -60,8 +67,8 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * What a client must have seen before it may write: of a Secret, any change; of a ManagedCluster, only its health,
- * because every heartbeat of its agent changes the object.
+ * A text that changes whenever an earlier read is too old for an update: with any change of a Secret, but only with a
+ * change of the health of a ManagedCluster, because every heartbeat of its agent changes that object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
@@ -96,8 +103,8 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
-  // The new resourceVersion is not known here. It is left out, so that the client's next update has no precondition;
-  // the old version would make that update fail with 409.
+  // The new resourceVersion is not known yet. It is left out of the answer, so that the client's next update has no
+  // precondition; with the old resourceVersion that update would fail with 409.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
 }
@@ -198,8 +205,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // The hub refuses the write when the object has been replaced by another (uid). When the client sent a
-        // resourceVersion, the hub also refuses it when the Secret has changed since.
+        // The hub refuses the write when the object's UID has changed. When the client sent a resourceVersion, the hub
+        // also refuses the write when the Secret has changed since.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
@@ -235,7 +242,10 @@ function versionIn(body: Buffer): string {
   }
 }
 
-/** Resolves with the cluster record once it shows the state in `expected`; with undefined after two seconds. */
+/**
+ * Resolves with the cluster record once it has the same state as `expected`; with undefined when that takes over two
+ * seconds.
+ */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
     record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);
@@ -254,7 +264,7 @@ function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<Clust
   });
 }
 
-/** The cluster record as it will look once the hub's watch has delivered the new annotations. */
+/** The cluster record as it will look once the hub's watch has delivered the new health annotations. */
 function unseen(
   record: ClusterRecord,
   view: ClusterGatewayView,

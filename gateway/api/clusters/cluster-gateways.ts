@@ -44,9 +44,9 @@ export const clusterGatewaysResource: ServedResource = {
 };
 
 /**
- * What `clustergateways` shows of a cluster; undefined when it does not show the cluster. Two kinds are left out: a
- * cluster whose name is taken by a cluster of another source, because the name would lead to the wrong cluster, and a
- * ManagedCluster without an address.
+ * What `clustergateways` shows of a cluster; undefined when it does not show the cluster. Left out are a cluster whose
+ * name is taken by a cluster of another source, because the name would lead to the wrong cluster, and a ManagedCluster
+ * without an address.
  */
 export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
   const { problem, clusterGateway: view } = spec;
@@ -105,7 +105,10 @@ function endpointOf(record: ClusterRecord, { endpointType }: ClusterGatewayView)
   };
 }
 
-/** `status` of a ClusterGateway, from the annotations on the hub. False and '' are left out, as Go's omitempty does. */
+/**
+ * `status` of a ClusterGateway object, from the annotations on the hub. False and '' are left out, as Go's omitempty
+ * does.
+ */
 export function healthOf({ metadata }: ClusterGatewayView): { healthy?: true; healthyReason?: string } {
   const healthyReason = metadata.annotations[healthyReasonAnnotation] ?? '';
   return {

@@ -13,7 +13,7 @@ import { column } from './served-resource.ts';
 
 const apiVersion = groupVersionOf(gatewayGroup);
 
-/** The record as a `Cluster` object. openapi-schemas.ts describes its fields. */
+/** The record as a `Cluster` object of the API group gateway.portcullis.io. openapi-schemas.ts describes its fields. */
 export function clusterObject(record: ClusterRecord, identity: IdentityMode): object {
   const { spec, status } = record;
   return {
@@ -54,8 +54,9 @@ export function clusterMetadata(record: ClusterRecord): object {
 }
 
 /**
- * Conditions of a cluster. A record with a problem shows the problem as `Available: False`; any other shows the
- * conditions that the probe found. Conditions from the cluster's objects on the hub follow.
+ * Conditions of a cluster. A cluster that cannot be used, for example for lack of an address, has `Available: False`
+ * with the reason; any other has the conditions that the health probe found. Conditions from the cluster's objects on
+ * the hub follow.
  */
 export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
   const { problem, conditions = [] } = record.spec;
@@ -120,13 +121,13 @@ export const clusterColumns = [
   column('Original Name', 'string', 1, 'Name as the source wrote it.'),
 ];
 
-/** Cells of one cluster, in the order of {@link clusterColumns}. */
+/** Table cells of one cluster, in the order of {@link clusterColumns}. */
 export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowMs: number): readonly string[] {
   const { spec, status } = record;
   const conditions = conditionsOf(record);
   const available = conditions.find((condition) => condition.type === 'Available');
-  // A condition that limits the use of the cluster. `Indexed` is not one: it has a column of its own. `Insecure` is not
-  // one either: its False is the good state.
+  // A condition with status False that limits the use of the cluster. `Indexed` is left out, because it has a table
+  // column of its own. `Insecure` is left out, because its status False means that all is well.
   const limiting = conditions.find(({ type, status: is }) => !['Insecure', 'Indexed'].includes(type) && is === 'False');
   return [
     spec.name,

@@ -26,8 +26,8 @@ export interface ServedObject {
   /** The whole object, with apiVersion and kind. */
   whole(): object;
   /**
-   * Table cells in the order of {@link ServedResource.columns}. `nowMs` is the present time, from which ages are
-   * computed.
+   * Table cells in the order of {@link ServedResource.columns}. `nowMs` is the present time in milliseconds since 1970;
+   * ages are computed from it.
    */
   cells(nowMs: number): readonly unknown[];
 }
@@ -42,9 +42,12 @@ export interface ServedResource {
   of(record: ClusterRecord): ServedObject | undefined;
   /** Objects that do not come from a cluster record, for example the hub itself as `local`. */
   readonly fixed: readonly ServedObject[];
-  /** Sorts lists; when undefined, lists are in the store's order, by name. */
+  /** Compares two objects for the order of lists; when undefined, lists are sorted by name. */
   readonly compare?: (a: ServedObject, b: ServedObject) => number;
-  /** True when the objects show results of the probe. When false, a new result of the probe makes no watch event. */
+  /**
+   * True when the objects show results of the gateway's health probe. When false, a new result of the probe causes no
+   * watch event.
+   */
   readonly showsProbe: boolean;
 }
 
@@ -122,7 +125,7 @@ export function listed(resource: ServedResource, store: ClusterReader): readonly
   const objects: ServedObject[] = [...resource.fixed];
   for (const record of store.list()) {
     const object = resource.of(record);
-    // When a cluster has the name of a fixed object, the fixed object is shown and the cluster is not.
+    // When a cluster has the same name as a fixed object, only the fixed object is listed.
     if (object !== undefined && !resource.fixed.some(({ name }) => name === object.name)) objects.push(object);
   }
   return resource.compare === undefined ? objects : objects.sort(resource.compare);
@@ -139,9 +142,9 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
 }
 
 /**
- * Checks the resourceVersion and continue token of a list request. Every list shows the present state, so the version
- * is not needed for more. A client that knows a newer version than this process is told to list again.
- * @throws GatewayError EXPIRED for a version that is not available, BAD_REQUEST for one that cannot be read
+ * Checks the resourceVersion and continue token of a list request. A list always shows the present state, so the
+ * version does not change the result. A client that knows a newer version than this process is told to list again.
+ * @throws GatewayError EXPIRED for a version that is not available, BAD_REQUEST for one that cannot be parsed
  */
 function checkListVersion(query: string, store: ClusterReader): void {
   if ((queryValue(query, 'continue') ?? '') !== '') {

@@ -12,7 +12,7 @@ import { queryFlag, queryValue } from '../../request/request-info.ts';
 import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** What watches need besides the request. */
+/** What a watch needs besides its request. */
 export interface WatchParts {
   readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
@@ -21,7 +21,8 @@ export interface WatchParts {
 }
 
 /**
- * When a watcher leaves more than this unread, its connection is cut, as kube-apiserver does. Clients then list again.
+ * When a client leaves more than so many bytes of its watch unread, its connection is cut, as in kube-apiserver.
+ * Clients then list again.
  */
 const maxUnreadBytes = 4 * 1024 * 1024;
 /** About 23 days. A Node timer cannot be longer than 24.8 days. */
@@ -47,7 +48,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** The form of the events and the selector of a watch. */
+/** What the client of a watch asked for: the form of the objects, and which objects. */
 interface Selection {
   readonly form: AcceptedForm['as'];
   readonly matches: (object: ServedObject) => boolean;
@@ -91,8 +92,8 @@ class ServedWatch {
   }
 
   /**
-   * Sends events until the client goes away, `timeoutSeconds` have passed (0: no limit) or the gateway ends the watch.
-   * Resolves then.
+   * Sends events until the client goes away, `timeoutSeconds` have passed (0 means no limit) or the gateway ends the
+   * watch. Resolves at the end.
    */
   follow(
     { store, openStreams, bookmarkIntervalMs }: WatchParts,
@@ -126,7 +127,8 @@ class ServedWatch {
         inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
         finish();
       },
-      // The rule that cuts slow clients does not apply here: #send limits how much a watcher may leave unread.
+      // 0 means "not blocked": the general rule that ends blocked answers must not apply here, because #send has its
+      // own limit for unread bytes.
       blockedSinceMs: 0,
     };
     openStreams.add(open);
@@ -181,8 +183,8 @@ function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
 }
 
 /**
- * The event to send to a watcher. Undefined when its selector matches the object neither before nor after the change,
- * or when the object looks the same to it.
+ * The event to send to a client. Undefined when the client's selector matches the object neither before nor after the
+ * change, or when the change is not visible in the object.
  */
 function changeOf(
   { type, record, previous }: ClusterEvent,
@@ -194,8 +196,8 @@ function changeOf(
     object !== undefined && matches(object) ? object : undefined;
   const now = selected(resource.of(record));
   if (type !== 'MODIFIED') return now && { type, object: now };
-  // For an object that stopped matching the selector, kube-apiserver sends its state from before the change, with the
-  // resourceVersion of the change.
+  // When an object stops matching the selector, kube-apiserver sends the object as it was before the change, but with
+  // the resourceVersion of the change.
   const before = previous && selected(resource.of({ ...previous, resourceVersion: record.resourceVersion }));
   if (now === undefined) return before && { type: 'DELETED', object: before };
   if (before === undefined) return { type: 'ADDED', object: now };

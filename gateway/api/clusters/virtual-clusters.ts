@@ -14,7 +14,8 @@ const controlPlaneLabel = 'cluster.core.oam.dev/control-plane';
 const localName = 'local';
 
 /**
- * Columns of `kubectl get virtualclusters`, with the names that cluster-gateway gives them (virtualcluster_types.go).
+ * Columns of `kubectl get virtualclusters`, with the names that the project cluster-gateway gives them
+ * (virtualcluster_types.go).
  */
 const columns = [
   column('Name', 'string', 0, 'Name of the cluster.', 'name'),
@@ -80,8 +81,8 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   };
   return served(metadata, creationTimestamp, {
     alias: annotations[aliasAnnotation] ?? '',
-    // A cluster without a Secret comes from OCM. Its endpoint is not shown, and `accepted` says whether the hub accepts
-    // it.
+    // A cluster without a Secret comes from OCM. Its endpoint is not shown, and its column `Accepted` says whether the
+    // hub accepts the cluster.
     ...(view.secret === undefined
       ? { accepted: isAccepted(record), endpoint: '-', credentialType: 'ManagedCluster' }
       : {
@@ -92,7 +93,10 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   });
 }
 
-/** `spec.hubAcceptsClient` of the ManagedCluster. The source turned it into the condition `HubAccepted`. */
+/**
+ * Whether the hub accepts the cluster: `spec.hubAcceptsClient` of the ManagedCluster, which the cluster record has as
+ * the condition `HubAccepted`.
+ */
 function isAccepted({ spec }: ClusterRecord): boolean {
   return !(spec.conditions ?? []).some(({ type, status }) => type === 'HubAccepted' && status === 'False');
 }

@@ -13,14 +13,14 @@ export const karmadaGroup = 'cluster.karmada.io';
 /** The version of all API groups in this file. */
 export const gatewayVersion = 'v1alpha1';
 
-/** A group whose objects and OpenAPI documents the gateway serves itself. */
+/** The API groups whose objects and OpenAPI documents the gateway serves itself. */
 export type ServedGroup = typeof gatewayGroup | typeof clusterGatewayGroup;
 /** Plural names of the resources that the gateway serves. */
 export type ServedPlural = 'clusters' | 'clustergateways' | 'virtualclusters';
 /** Subresources that the gateway answers itself. `proxy` is not one of them: it goes to the member cluster. */
 export type ServedSubresource = 'status' | 'health';
 
-/** One resource as discovery shows it. */
+/** One resource as it appears in API discovery. */
 export interface ApiResource {
   readonly plural: ServedPlural;
   readonly singular: string;

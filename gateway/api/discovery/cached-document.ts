@@ -14,15 +14,15 @@ export interface CachedDocument {
   readonly hash: string;
 }
 
-/** Turns a value into a document. A Buffer is taken as it is, anything else is written as JSON. */
+/** Serialises a value. A Buffer is used as it is, any other value is written as JSON. */
 export function cachedDocument(value: unknown, contentType = 'application/json'): CachedDocument {
   const body = Buffer.isBuffer(value) ? value : Buffer.from(`${JSON.stringify(value)}\n`);
   return { body, contentType, hash: createHash('sha512').update(body).digest('hex').toUpperCase() };
 }
 
 /**
- * The answer for a document: 200 with the body, or 304 when the client's If-None-Match names it (RFC 9110 section
- * 13.1.2).
+ * The answer for a document: 200 with the body, or 304 when the client's If-None-Match has the document's ETag (RFC
+ * 9110 section 13.1.2).
  * @param forever true when the URL holds the hash of this content, so that a client may cache the answer for a year
  */
 export function documentResponse(

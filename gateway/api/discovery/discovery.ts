@@ -18,8 +18,8 @@ export interface DiscoveryDocuments {
 }
 
 /**
- * Makes the discovery documents of these groups. `more` and `moreAggregated` are further elements for the lists of
- * groups, in legacy and aggregated form: they describe groups that are defined in other files.
+ * Makes the discovery documents of `groups`. `more` and `moreAggregated` describe further groups, which other files
+ * define, in legacy and in aggregated form.
  */
 export function makeDiscovery(
   groups: readonly ApiGroup[],

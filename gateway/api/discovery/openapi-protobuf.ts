@@ -60,12 +60,12 @@ function encodeSchema(schema: Schema): Buffer {
       properties &&
         message(Object.entries(properties).map(([name, each]) => field(1, named(name, encodeSchema(each))))),
     ),
-    // The value of an extension is the message `Any`, whose field 2 (`yaml`) may hold JSON.
+    // The protobuf value of an OpenAPI extension (`x-…`) is a message `Any`; its field 2, `yaml`, may hold JSON.
     ...extensions.map(([name, value]) => field(31, named(name, message([field(2, JSON.stringify(value))])))),
   ]);
 }
 
-/** The messages NamedSchema and NamedAny: a name and a value. */
+/** Encodes a pair of name and value, as the messages NamedSchema and NamedAny of OpenAPIv2.proto hold it. */
 function named(name: string, value: Buffer): Buffer {
   return message([field(1, name), field(2, value)]);
 }

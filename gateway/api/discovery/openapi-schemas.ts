@@ -12,7 +12,7 @@ export type Dialect = 'v2' | 'v3';
 type Schema = Readonly<Record<string, unknown>>;
 
 const meta = 'io.portcullis.meta.v1';
-/** Schema names begin with the API group, its parts reversed, as the schema names of custom resources do. */
+/** Prefixes of schema names: the API group with its parts in reverse order, as for schemas of custom resources. */
 const prefixes: Readonly<Record<ServedGroup, string>> = {
   [gatewayGroup]: `io.portcullis.gateway.${gatewayVersion}`,
   [clusterGatewayGroup]: `dev.oam.core.cluster.${gatewayVersion}`,

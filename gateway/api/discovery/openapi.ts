@@ -15,8 +15,8 @@ export interface OpenapiDocuments {
   /** The schemas of the v2 document, encoded in protobuf. */
   readonly v2Protobuf: CachedDocument;
   /**
-   * The list at `/openapi/v3`. Each URL in it holds the hash of the document it leads to, so that clients notice a
-   * changed document.
+   * The list of documents at `/openapi/v3`. Each URL in it contains the hash of the document it leads to, so that
+   * clients notice a changed document.
    */
   readonly v3: CachedDocument;
   readonly groups: ReadonlyMap<ServedGroup, CachedDocument>;

@@ -13,10 +13,12 @@ import type { IndexSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from '../request-body.ts';
 
-/** Answers a request to the index itself; resolves when the answer has been sent or the client has gone. */
+/**
+ * Answers a request for the index and sends the answer itself; resolves when it has been sent or the client has gone.
+ */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The two ways to answer a request for the index: from its rows, or by asking a cluster. */
+/** The two ways to answer a request for the index: from the index's own rows, or by asking a cluster. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */
@@ -51,8 +53,8 @@ export function answerIndex(
     auditId,
     progress,
     outcome: observation,
-    // True when a hub's kube-apiserver relayed the request: it names the user in this header. Any other client that
-    // sends the header only makes its own watches end earlier.
+    // True when a hub's kube-apiserver relayed the request: it names the user in the header X-Remote-User. If any other
+    // client sends the header, only its own watches end earlier, which does no harm.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),

@@ -18,7 +18,7 @@ export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup;
 
 const versions: Readonly<Record<IndexGroup, string>> = { [clusterpediaGroup]: 'v1beta1', [searchGroup]: 'v1alpha1' };
 
-/** Subresources of `indexes/default`, except `proxy`. */
+/** Subresources of the only index object, `indexes/default`, except `proxy`. */
 export const indexQuestions = ['facets', 'values', 'counts', 'freshness', 'query'] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
@@ -28,7 +28,7 @@ export type IndexSurface =
       readonly kind: 'index';
       readonly part: 'resources' | 'proxy';
       readonly prefix: string;
-      /** The decoded path segments after `prefix`. */
+      /** The decoded segments of the path that follow `prefix`. */
       readonly segments: readonly string[];
     }
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }

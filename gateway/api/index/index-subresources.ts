@@ -15,14 +15,17 @@ const supported: Readonly<Record<string, readonly string[]>> = {
   services: ['proxy'],
 };
 
-/** Whether a path names one of the subresources in {@link supported}. The operator may still not allow it. */
+/**
+ * Whether a path names a subresource that the gateway can forward to a cluster. Whether the operator allows it is
+ * checked elsewhere.
+ */
 export function isForwardable({ isResource, apiGroup, resource, subresource, name }: RequestInfo): boolean {
   return isResource && apiGroup === '' && name !== '' && (supported[resource]?.includes(subresource) ?? false);
 }
 
 /**
- * Reads a list such as `pods/log,exec`. A subresource without a resource is allowed on every resource that has it.
- * `portfowrd` is accepted because Clusterpedia's flag spells it so.
+ * Reads a list such as `pods/log,exec`. A subresource without a resource is allowed on every resource that has it. The
+ * misspelling `portfowrd` is accepted, because Clusterpedia's flag has it.
  * @throws Error that quotes the element it cannot read
  */
 export function parseAllowedSubresources(list: string): AllowedSubresources {
@@ -46,7 +49,7 @@ export function parseAllowedSubresources(list: string): AllowedSubresources {
 }
 
 /**
- * Returns when the operator allows the subresource.
+ * Returns normally when the operator allows the subresource to be forwarded.
  * @throws GatewayError METHOD_NOT_ALLOWED when not
  */
 export function requireAllowed(info: RequestInfo, cluster: string, allowed: AllowedSubresources | undefined): void {

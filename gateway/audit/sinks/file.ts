@@ -43,7 +43,7 @@ class AuditFile implements AuditSink {
   /** Lines that wait to be written, each with its newline. */
   #pending: string[] = [];
   #pendingBytes = 0;
-  /** Bytes that could not be written with the last write; they must be written next. */
+  /** The part of the last write that did not reach the file; it must be written before anything else. */
   #rest: Buffer | undefined;
   #draining: Promise<void> | undefined;
   #scheduled = false;
@@ -68,8 +68,8 @@ class AuditFile implements AuditSink {
   write(line: string): undefined {
     this.#pending.push(`${line}\n`);
     this.#pendingBytes += line.length + 1;
-    // Lines that arrive in the same turn of the event loop are written together. While writing fails, only the timer
-    // tries again.
+    // All lines that arrive in the same turn of the event loop are written together. After a failed write, only the
+    // retry timer starts the next one.
     if (this.#scheduled || this.#retry !== undefined) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -97,7 +97,10 @@ class AuditFile implements AuditSink {
     return this.#draining;
   }
 
-  /** Writes all waiting lines. Never rejects: a failure is reported to the sink's events and tried again later. */
+  /**
+   * Writes all waiting lines. Never rejects: a failure is reported by `events.failing`, and writing is tried again
+   * later.
+   */
   async #writeAll(): Promise<void> {
     try {
       while (this.#rest !== undefined || this.#pending.length > 0) {

@@ -14,7 +14,7 @@ export interface Retention {
 const dayMs = 24 * 3600 * 1000;
 const timestampForm = /^(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2}\.\d{3})$/;
 
-/** A free file name for rotating `file`: `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`. */
+/** A file name that no file has yet, for rotating `file`: `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`. */
 export function backupName(file: string, nowMs: number): string {
   const { folder, prefix, extension } = partsOf(file);
   for (let at = nowMs; ; at++) {
@@ -25,8 +25,8 @@ export function backupName(file: string, nowMs: number): string {
 }
 
 /**
- * Deletes rotated files beyond the number or the age to keep. The age comes from the file name. A file that cannot be
- * deleted is ignored.
+ * Deletes rotated files when there are more than `maxBackups` or they are older than `maxAgeDays`. The age comes from
+ * the file name. A file that cannot be deleted is ignored.
  */
 export async function deleteOldFiles(
   file: string,

@@ -5,8 +5,8 @@
 export interface AuditSink {
   readonly name: 'log' | 'webhook';
   /**
-   * False while no event can be stored. A new request is then refused or goes on unrecorded, as the overflow policy
-   * says.
+   * False while no event can be stored. New requests are then refused or go on unrecorded, depending on the overflow
+   * policy.
    */
   readonly accepting: boolean;
   /**
@@ -17,15 +17,15 @@ export interface AuditSink {
   write(line: string): Promise<boolean> | undefined;
   /** Resolves when all lines written so far are stored, or after `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>;
-  /** Stops the sink. Lines that are left, or written after this, are still stored if possible. */
+  /** Stops the sink. Lines that were not stored yet, or are written after this, are still stored if possible. */
   close(): void;
 }
 
-/** Callbacks of a sink. `failing` and `recovered` are called once for each outage. */
+/** Callbacks by which a sink reports its state. `failing` and `recovered` are called once for each outage. */
 export interface SinkEvents {
   /** Events could not be stored; the sink goes on trying. */
   failing(error: unknown): void;
   recovered(): void;
-  /** So many events can never be stored and are lost. */
+  /** `events` audit events can never be stored and are lost. */
   lost(events: number, error: unknown): void;
 }

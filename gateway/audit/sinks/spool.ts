@@ -12,16 +12,16 @@ export interface SpooledBatch {
 
 const suffix = '.jsonl';
 
-/** Batches of audit events on disk, oldest first. */
+/** A queue of batches of audit events on disk, oldest first. */
 export class Spool {
   readonly #folder: string;
   readonly #maxBytes: number;
   readonly #nowMs: () => number;
   readonly #batches: SpooledBatch[] = [];
   #bytes = 0;
-  /** True while the last write to disk failed. */
+  /** True when the last write to disk failed. */
   #failing = false;
-  /** True while the last batch did not fit. */
+  /** True when the last batch was refused because it did not fit. */
   #refused = false;
   #numbered = 0;
 
@@ -82,7 +82,7 @@ export class Spool {
     return true;
   }
 
-  /** Hands out the oldest batch. Its file stays on disk until `remove` is called. */
+  /** Returns the oldest batch, or undefined when there is none. Its file stays on disk until `remove` is called. */
   take(): SpooledBatch | undefined {
     return this.#batches.shift();
   }

@@ -18,7 +18,10 @@ export interface WebhookClient {
 
 /** kube-apiserver's timeout of a webhook call. */
 const defaultTimeoutMs = 30_000;
-/** Every line of the audit log begins with these fields. The items of an EventList do not have them. */
+/**
+ * Every line of the audit log has these fields first. They are cut out of items of an EventList, which must not have
+ * them.
+ */
 const typeMeta = '"kind":"Event","apiVersion":"audit.k8s.io/v1",';
 
 /**

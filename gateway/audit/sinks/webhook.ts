@@ -21,14 +21,14 @@ export interface AuditWebhookOptions {
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
   /**
-   * Sends lines to the webhook; rejects when it did not accept them. The error is a {@link WebhookRefusal} when the
-   * webhook answered with a status other than 2xx.
+   * Sends lines to the webhook. Rejects when the webhook did not accept them, with a {@link WebhookRefusal} when it
+   * answered with a status other than 2xx.
    */
   readonly send: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly spool: Spool;
   readonly events: SinkEvents;
   readonly nowMs?: () => number;
-  /** Replaces Math.random in tests: a number from 0 to below 1. */
+  /** Replaces Math.random in tests: returns a number from 0 to below 1. */
   readonly random?: () => number;
 }
 
@@ -49,18 +49,18 @@ export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
 }
 
 interface Batch {
-  /** The events; undefined while they are only on disk. */
+  /** The events as lines of JSON; undefined while they are only on disk. */
   readonly lines: readonly string[] | undefined;
   readonly spooled: SpooledBatch | undefined;
-  /** In mode `blocking`, called with true when the events have been stored, with false when not. */
+  /** For mode `blocking`: functions that are called with true when the events have been stored, with false when not. */
   readonly waiting: readonly ((stored: boolean) => void)[];
   attempts: number;
 }
 
 const concurrentSends = 4;
 /**
- * kube-apiserver's backoff: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook). It gives up after five attempts; the
- * gateway does not.
+ * Backoff after failures as in kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook). kube-apiserver
+ * gives up after five attempts; the gateway does not.
  */
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;
@@ -82,7 +82,7 @@ class AuditWebhook implements AuditSink {
   #formTimer: NodeJS.Timeout | undefined;
   #queue: Batch[] = [];
   readonly #sending = new Set<Batch>();
-  /** Number of events in memory that are in a batch, also while the batch is being sent. */
+  /** Number of events in memory that belong to a batch, whether the batch waits or is being sent. */
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
@@ -199,7 +199,9 @@ class AuditWebhook implements AuditSink {
     if (this.#isIdle()) for (const tell of this.#onIdle.splice(0)) tell();
   }
 
-  /** The next batch to send. Batches in memory come before those on disk, since a request may be waiting for them. */
+  /**
+   * Takes the next batch to send. Batches in memory come before those on disk, since a request may be waiting for them.
+   */
   #next(): Batch | undefined {
     const queued = this.#queue.shift();
     if (queued !== undefined) return queued;
@@ -231,7 +233,7 @@ class AuditWebhook implements AuditSink {
       if (lines.length > 0) await this.#options.send(lines, this.#giveUp.signal);
       if (this.#sending.delete(batch)) this.#delivered(batch);
     } catch (error) {
-      // When the batch is not in #sending, close() has written it to disk already.
+      // When the batch is not in #sending any more, close() has written it to disk already.
       if (this.#sending.delete(batch)) this.#notDelivered(batch, lines.length, error);
     }
     this.#pump();

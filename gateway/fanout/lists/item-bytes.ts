@@ -7,7 +7,7 @@ import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
-/** Where a JSON value begins and ends in a buffer. */
+/** Where a JSON value begins and ends in a buffer; `end` is the position after its last byte. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -65,18 +65,18 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** What the gateway writes into an object of a cluster. */
+/** What the gateway writes into an object that a cluster sent. */
 export interface ObjectMark {
   readonly cluster: string;
   /**
-   * Replaces the object's own resourceVersion; undefined leaves it. Events of a merged watch carry the version of all
+   * When set, it replaces the object's own resourceVersion. Events of a merged watch carry a resourceVersion for all
    * clusters.
    */
   readonly resourceVersion?: string | undefined;
 }
 
 /**
- * The edits that write the mark into the object at `at`; none when the object has no metadata.
+ * The edits that write cluster name and resourceVersion into the object at `at`; none when the object has no metadata.
  * @throws MalformedAnswer when the value at `at` or its metadata is not an object, or when its `items` hold further
  * objects as a List does
  */
@@ -133,7 +133,7 @@ function insertion({ start }: Span, size: number, members: readonly string[]): E
 }
 
 /**
- * The object's bytes with the mark written in.
+ * The object's bytes with cluster name and resourceVersion written in.
  * @throws MalformedAnswer when {@link markEdits} refuses the object
  */
 export function markedObject(bytes: Buffer, mark: ObjectMark): Buffer {

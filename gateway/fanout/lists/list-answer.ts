@@ -20,7 +20,7 @@ import type { CellOrder, Columns } from './table-columns.ts';
 import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
-/** What the answers for many clusters need: the request, the clusters and the way to the client. */
+/** What is needed to answer a request for many clusters: the request, the clusters, and the writer to the client. */
 export interface ListParts {
   readonly state: Authorized;
   readonly members: FanoutMembers;
@@ -30,7 +30,7 @@ export interface ListParts {
   readonly path: string;
 }
 
-/** After this time no further cluster is asked. Clusters asked before may still answer. */
+/** In milliseconds. After this time no further cluster is asked; clusters asked before may still answer. */
 const allHeadsMs = 20_000;
 
 /**
@@ -66,9 +66,9 @@ export function listAsker({
 }
 
 /**
- * '' and '0' mean the same in every cluster. Any other resourceVersion must be one that the gateway composed; it holds
- * one version for each cluster.
- * @throws GatewayError BAD_REQUEST when it is not
+ * '' and '0' mean the same in every cluster. Any other resourceVersion must be a merged one that the gateway made,
+ * which holds one resourceVersion for each cluster.
+ * @throws GatewayError BAD_REQUEST for any other text
  */
 function versionsOf({ resourceVersion }: FanoutQuery): Versions | string {
   return resourceVersion === '' || resourceVersion === '0' ? resourceVersion : parseVersion(resourceVersion);
@@ -131,7 +131,7 @@ export class ListOutput {
   }
 
   /**
-   * Sends the headers. By then all missing clusters must be known.
+   * Sends the headers. When it is called, all missing clusters must be known.
    * @param emptyIsFine true for a page after the first, which may be empty
    * @throws GatewayError or IncompleteAnswer when there is no list at all; IncompleteAnswer when one is missing and the
    * client asked for `partial=false`
@@ -205,7 +205,7 @@ export class ListOutput {
   }
 
   /**
-   * Writes the end of the document.
+   * Writes the end of the merged document.
    * @param version resourceVersion of the whole list; a later page repeats that of the first page
    */
   async finish(continueToken: string, version: string = composeVersion(this.#versions)): Promise<void> {

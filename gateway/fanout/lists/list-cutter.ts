@@ -7,9 +7,12 @@ import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';
 
-/** Bytes. An object in etcd has at most about 1.5 MB, and its JSON with base64 and escapes stays below this limit. */
+/**
+ * Limit in bytes for one item. An object in etcd has at most about 1.5 MB, and its JSON with base64 and escapes stays
+ * below this limit.
+ */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Limit in bytes for the other fields of the list: kind, metadata and column definitions. */
+/** Limit in bytes for each other field of a list: kind, metadata and column definitions. */
 const maxFieldBytes = 1024 * 1024;
 
 /** The fields and items that were completed by one chunk, in order. */
@@ -42,19 +45,19 @@ export interface ListCutter {
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
 /**
- * Makes a cutter for the answer of one cluster. It is one large function because all states of the parser share these
- * variables.
+ * Makes a parser that splits the list of one cluster into items. It is one large function because all states of the
+ * parser share these variables.
  * @param cluster name of the cluster, for error messages
  */
 export function makeListCutter(cluster: string): ListCutter {
   const valueEnd = new ValueEnd();
   let state: State = 'start';
   let key = '';
-  /** Bytes from earlier chunks that belong to the current token. */
+  /** Bytes of the present JSON token from earlier chunks. */
   let pieces: Buffer[] = [];
   let pieceBytes = 0;
   let begun = false;
-  /** Names of the fields of the list that have been read. */
+  /** Names of the list's own fields that have been read already. */
   const seen = new Set<string>();
 
   const bad = (what: string): GatewayError =>
@@ -98,7 +101,7 @@ export function makeListCutter(cluster: string): ListCutter {
       state = 'colon';
     }
   };
-  /** Handles a byte between two tokens; returns true when a token begins with it. */
+  /** Handles a byte between two JSON tokens; returns true when a token begins with this byte. */
   const onByte = (c: number): boolean => {
     switch (state) {
       case 'start':
@@ -183,8 +186,8 @@ export function makeListCutter(cluster: string): ListCutter {
 }
 
 /**
- * The fields of a list that are kept, beside its items. Other fields are dropped, so that a cluster cannot fill the
- * memory with them.
+ * The fields of a list that are kept in addition to its items. Other fields are dropped, so that a cluster cannot fill
+ * the memory with them.
  */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
 

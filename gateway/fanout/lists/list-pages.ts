@@ -12,7 +12,8 @@ import { composeVersion, readToken, registrationOf, writeToken } from './tokens.
 import type { Position, TokenScope } from './tokens.ts';
 
 /**
- * Clusters asked before the headers are sent. The headers can name only missing clusters that have been asked by then.
+ * How many clusters are asked before the headers are sent. The headers can name only missing clusters that have been
+ * asked by then.
  */
 const firstAtOnce = 8;
 /** To count the objects of a list, at most so many bytes of it are kept in memory. A longer list is asked for again. */
@@ -44,8 +45,8 @@ class Page {
   readonly #start: number;
   #remaining: number;
   /**
-   * Clusters with an index below this were asked before the headers were sent, so the headers name those that are
-   * missing.
+   * All clusters with an index below this were asked before the headers were sent. The headers name those among them
+   * that are missing.
    */
   #known = 0;
 
@@ -83,8 +84,8 @@ class Page {
    */
   async #begin(): Promise<number> {
     const isFirstPage = this.#from === undefined;
-    // When the last page ended within a cluster, that cluster probably fills this page too, so no other is asked in
-    // advance.
+    // When the last page ended in the middle of a cluster's list, this cluster probably fills the next page too. So no
+    // other cluster is asked in advance.
     const atOnce = isFirstPage || this.#from?.memberToken === '' ? firstAtOnce : 1;
     for (let i = this.#start; ; i = this.#known) {
       const end = Math.min(i + atOnce, this.#clusters.length);
@@ -115,7 +116,7 @@ class Page {
 
   /**
    * Writes one cluster's objects.
-   * @returns the continue token when the page ends in this cluster, '' when it goes on with the next
+   * @returns the continue token when the page ends in this cluster, or '' when the page goes on with the next cluster
    */
   async #add(i: number): Promise<string> {
     if (i >= this.#known) this.#askAhead(i, i + membersAtOnce);
@@ -134,8 +135,8 @@ class Page {
   }
 
   /**
-   * The list of a cluster, asked for again with a lower limit when it has more objects than the page has room for;
-   * undefined when the cluster fails now.
+   * Returns the cluster's list, asking again with a lower limit when it has more objects than the page has room for.
+   * Undefined when the cluster fails now.
    */
   async #fitting(i: number, list: MemberList): Promise<MemberList | undefined> {
     try {

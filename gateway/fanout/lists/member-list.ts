@@ -16,7 +16,7 @@ import type { Columns } from './table-columns.ts';
 /** The result of asking one cluster for its list. */
 export type ListOutcome =
   | { readonly kind: 'open'; readonly list: MemberList }
-  /** The cluster does not serve the type, so it has no objects of it. */
+  /** The cluster does not serve the requested type, so it has no such objects. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'missing'; readonly missing: Missing };
 
@@ -54,8 +54,8 @@ export class MemberList {
   }
 
   /**
-   * Whether the whole list has at most so many items and bytes. To learn that, it reads on and keeps the items. After
-   * false the list must not be used any more.
+   * Whether the whole list has at most `maxItems` items and `maxBytes` bytes. It reads the list to find out, and keeps
+   * the items. When it returns false, the list must not be used any more.
    * @throws GatewayError (rejects) when the cluster broke off
    */
   async fits(maxItems: number, maxBytes: number): Promise<boolean> {
@@ -74,7 +74,7 @@ export class MemberList {
     return this.#text('kind') === 'Table' || this.#fields.has('columnDefinitions');
   }
 
-  /** `PodList` or `Table`; '' while the field has not been read. It may follow the items. */
+  /** `PodList` or `Table`; '' until the field has been read. In the answer, the field may follow the items. */
   get kind(): string {
     return this.#text('kind');
   }
@@ -168,7 +168,7 @@ export async function openMemberList(
   }
 }
 
-/** The error 410, after which clients begin their list or watch again. */
+/** The error with status 410, after which clients begin their list or watch again. */
 export function expired(why: string): GatewayError {
   return new GatewayError('EXPIRED', `the list has to begin again: ${why}`);
 }

@@ -6,10 +6,13 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
 
-/** For each cluster of a merged answer: its resourceVersion and its registration (see {@link registrationOf}). */
+/**
+ * For each cluster in a merged answer, by name: its resourceVersion, and the beginning of the cluster record's UID
+ * ("registration").
+ */
 export type Versions = ReadonlyMap<string, { readonly version: string; readonly registration: string }>;
 
-/** The beginning of the cluster record's UID. It tells whether the name now belongs to another cluster. */
+/** The beginning of the cluster record's UID. When it has changed, the name belongs to another cluster now. */
 export function registrationOf({ uid }: ClusterSpec): string {
   return uid.replaceAll('-', '').slice(0, 8);
 }
@@ -24,8 +27,8 @@ export function composeVersion(versions: Versions): string {
 }
 
 /**
- * Whether the resourceVersion of a cluster can be put into a merged one. Some aggregated APIs have none; a watch of
- * such a cluster begins with a new list each time.
+ * Whether the resourceVersion of a cluster can be part of a merged one. Some aggregated APIs have none; a watch of such
+ * a cluster begins with a new list each time.
  */
 export function isVersion(text: string): boolean {
   return /^[0-9A-Za-z_-]{1,64}$/.test(text);
@@ -57,7 +60,10 @@ function throwOdd(): never {
 
 /** Where the next page of a merged list begins. */
 export interface Position {
-  /** The cluster with which the page begins. When it has gone, the page begins with the next cluster by name. */
+  /**
+   * Name of the cluster with which the page begins. When that cluster has gone, the page begins with the next cluster
+   * by name.
+   */
   readonly cluster: string;
   readonly registration: string;
   /** The cluster's own continue token; '' to begin with its first object. */
@@ -74,7 +80,7 @@ export interface TokenScope {
   readonly query: string;
 }
 
-/** A continue token for the client. */
+/** Makes a continue token for the client. */
 export function writeToken(position: Position, scope: TokenScope): string {
   const { cluster, registration, memberToken, version } = position;
   const parts = [cluster, registration, memberToken, version];
@@ -90,7 +96,7 @@ export function readToken(token: string, scope: TokenScope): Position {
     'BAD_REQUEST',
     'the continue token is not one of this list and this user; begin again without it',
   );
-  // Buffer.from would skip characters that are not base64url instead of failing.
+  // Buffer.from ignores characters that are not base64url, so such a token must be refused first.
   if (!base64url.test(token)) throw odd;
   let parts: unknown;
   try {
@@ -101,8 +107,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // Security: the digest is not secret, so a client can forge a token. It gains nothing, because every cluster is
-  // authorized again for each page.
+  // Security: anybody can compute the digest, so a client can forge a token. It gains nothing by that, because every
+  // cluster is authorized again for each page.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

@@ -21,7 +21,7 @@ export interface MemberSource {
   watch(version: string): Promise<MemberAnswer>;
 }
 
-/** Receives what one cluster sends. The promises resolve when the client has taken it. */
+/** Receives what one cluster sends. A returned promise resolves when the client has taken the data. */
 export interface MemberOutput {
   /**
    * An attempt to list or watch has ended. `missing` says why it failed; it is undefined when the attempt worked or the
@@ -41,13 +41,13 @@ export interface MemberOutput {
    * @param line the event as received
    */
   onBookmark(version: string, line: Buffer): Promise<void>;
-  /** The merged watch cannot go on; the client must begin again with a list. */
+  /** The merged watch cannot continue; the client must begin again with a list. */
   onExpired(why: string): void;
 }
 
 const firstWaitMs = 800;
 const longestWaitMs = 30_000;
-/** After a watch that lasted at least so long, the waiting time between attempts starts from its shortest again. */
+/** After a watch that lasted at least so long, the backoff between attempts starts from its shortest time again. */
 const steadyMs = 5_000;
 
 /**
@@ -88,7 +88,7 @@ class MemberRun {
   #version: string | undefined;
   /** True while some objects of a list have been sent to the client, but not all. */
   #isHalfSent = false;
-  /** True when the client has objects of this cluster. */
+  /** True once the client has objects of this cluster. */
   #wasThere: boolean;
   /** True when the cluster did not serve the type at the last attempt. */
   isAbsent = false;
@@ -159,8 +159,8 @@ class MemberRun {
       this.#output.onAttempt(undefined);
     } else if (code === 410) this.#expire('the version of a cluster is too old');
     else if (this.#wasThere && code >= 400 && code < 500 && code !== 429) {
-      // The client still has objects that the caller may no longer see. Ending the watch makes the client list again
-      // without them.
+      // The caller may no longer see these objects, but the client still has them. Ending the watch makes the client
+      // list again, without them.
       this.#output.onAttempt(missing);
       this.#expire('a cluster refuses to go on');
     } else this.#output.onAttempt(missing);

@@ -23,8 +23,8 @@ import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
 
 /**
- * A merged watch keeps one stream to every cluster for each client. For more clusters than this, clients must watch the
- * index instead.
+ * Maximum number of clusters in a merged watch, because it keeps one stream to every cluster for each client. For more
+ * clusters, clients must watch the index instead.
  */
 const maxWatchedClusters = 200;
 /**
@@ -102,7 +102,10 @@ class MergedWatch {
   readonly #ready = Promise.withResolvers<void>();
   readonly #done = Promise.withResolvers<void>();
   readonly #missing = new Map<string, Missing>();
-  /** Clusters whose first attempt has not ended, and clusters whose initial objects have not all been sent. */
+  /**
+   * Names of the clusters that have not yet answered or failed once. The field after it names those whose initial
+   * objects have not all been sent.
+   */
   readonly #waitingFor = new Set<string>();
   readonly #unsent = new Set<string>();
   #onSettled: (() => void) | undefined;
@@ -244,7 +247,7 @@ class MergedWatch {
     this.#type ??= { kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };
   }
 
-  /** Learns the type of the objects from a cluster's bookmark: its kind is that of the objects, or Table. */
+  /** Learns the type of the watched objects from a cluster's bookmark event. */
   #learnFrom(line: Buffer): void {
     if (this.#type !== undefined) return;
     const { object } = JSON.parse(line.toString('utf8')) as { readonly object: Readonly<Record<string, unknown>> };
@@ -270,7 +273,7 @@ class MergedWatch {
   #isInitialSent = false;
 
   /**
-   * Sends the bookmark that ends the initial events, when the client asked for it and all initial objects have been
+   * Sends the bookmark that ends the initial events, if the client asked for one and all initial objects have been
    * sent.
    */
   async #endInitial(): Promise<void> {
@@ -308,7 +311,8 @@ class MergedWatch {
       if (this.#watched.size >= maxWatchedClusters) this.#expire('there are too many clusters now');
       else this.#follow(spec, undefined);
     } catch {
-      // The caller's permission could not be checked. The client is told to list again, and the list checks it again.
+      // The caller's permission could not be checked. The client is told to list again; the permission is then checked
+      // again.
       this.#expire('the set of clusters has changed');
     }
   }

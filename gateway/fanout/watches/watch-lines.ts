@@ -14,7 +14,7 @@ export interface ObjectType {
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Columns of one cluster's rows, from its first event or its list; undefined until then. */
+/** Columns of one cluster's Table, from its first event or its list; undefined until then. */
 export interface MemberColumns {
   own: Columns | undefined;
 }
@@ -68,8 +68,8 @@ export class WatchLines {
   }
 
   /**
-   * The line for an item or row of a cluster's list, as an ADDED event. Items of built-in lists have no kind and
-   * apiVersion; those of `type` are added to them.
+   * Makes an ADDED event from an item or row of a cluster's list. Items of built-in lists have no kind and apiVersion,
+   * so those in `type` are added.
    */
   listed(
     item: Buffer,
