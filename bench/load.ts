@@ -1,6 +1,6 @@
-// Runs one process of the load generator (bench/load). It gets a line of JSON, answers "ready", gets "go" and answers
-// with a result. Read the CPU time of the measured program between "ready" and "go", so that handshakes and warm-up are
-// not counted.
+// Runs one process of the load generator (bench/load). The process reads a line of JSON, answers "ready", waits for
+// "go" and answers with a result. The CPU time of the measured program must be read between "ready" and "go", so that
+// handshakes and warm-up are not counted.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 

@@ -16,7 +16,10 @@ CREATE TABLE resources (
   object jsonb NOT NULL, events jsonb, event_resource_versions jsonb,
   created_at timestamptz NOT NULL, synced_at timestamptz NOT NULL DEFAULT now(), deleted_at timestamptz
 );`;
-/** The indexes are created after loading, which makes loading faster; that is only to PostgreSQL's advantage. */
+/**
+ * Clusterpedia's indexes. They are created after the rows have been loaded, which makes loading faster and so favours
+ * PostgreSQL.
+ */
 const indexes = `
 CREATE UNIQUE INDEX uni_group_version_resource_cluster_namespace_name
   ON resources ("group", version, resource, cluster, namespace, name);

@@ -29,9 +29,9 @@ export const indexEntry = 'all';
 /** The new text of the kubeconfig and what was changed. */
 export interface MergedKubeconfig {
   readonly text: string;
-  /** Contexts that were written, in order. */
+  /** Names of the contexts that were written, in the order of the clusters. */
   readonly contexts: readonly string[];
-  /** Contexts that were removed because their cluster no longer exists. */
+  /** Names of the contexts that were removed because their cluster no longer exists. */
   readonly removed: readonly string[];
   /** `current-context` of the new text; undefined when there is none. */
   readonly currentContext: string | undefined;

@@ -80,7 +80,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
       return sendComplete(state, response);
     }
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
-      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
+      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     switch (surface.kind) {
       case 'health':

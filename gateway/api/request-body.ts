@@ -46,7 +46,7 @@ export function readBody(inbound: Inbound, maxBytes: number = maxBodyBytes): Pro
     const tooLarge = (): void =>
       reject(new GatewayError('TOO_LARGE', `the body of the request is longer than ${maxBytes / 1024} KiB`));
     const timer = setTimeout(
-      () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not come in time')),
+      () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not arrive in time')),
       bodyTimeoutMs,
     );
     inbound.onClose(() => {

@@ -151,7 +151,7 @@ export function readAuditConfig(
       logPath === undefined ? '--audit-webhook-config-file' : '--audit-log-path',
       'records nothing without --audit-policy-file',
     );
-  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'goes with --audit-policy-file');
+  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'needs --audit-policy-file');
   return undefined;
 }
 

@@ -136,7 +136,7 @@ export class AuditRecorder implements Audit {
     this.#rules.counts.refused += 1;
     return new GatewayError(
       'AUDIT_UNAVAILABLE',
-      'the audit log takes no events now, and this request is not let through unrecorded; nothing was sent to a cluster: ask again later, or tell the operator of the gateway',
+      'the audit log cannot store events now, and this request must not go on unrecorded; nothing was sent to a cluster: try again later, or tell the operator of the gateway',
     );
   }
 }

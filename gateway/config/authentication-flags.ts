@@ -39,9 +39,12 @@ export function readAuthenticationFlags(
   const anonymousAuth = typeof said === 'string' ? booleans.get(said) : said;
   if (said !== undefined && anonymousAuth === undefined) fault('--anonymous-auth', 'must be true or false');
   if (isSelf && configFile !== undefined)
-    fault('--authentication-config', 'not with --identity=self, which has one generated token and no other users');
+    fault(
+      '--authentication-config',
+      'cannot be used with --identity=self, which has one generated token and no other users',
+    );
   if (isSelf && anonymousAuth === true)
-    fault('--anonymous-auth', 'not with --identity=self, which has one generated token and no other users');
+    fault('--anonymous-auth', 'cannot be used with --identity=self, which has one generated token and no other users');
   return Object.freeze({ configFile, anonymousAuth });
 }
 

@@ -12,7 +12,7 @@ export type ReadSections = Omit<Config, 'timeScale'> & { readonly workers: numbe
 export function refuseCombinations(config: ReadSections, written: Written): void {
   refuseWithoutClusters(config, written);
   if (written.merged.tlsCertFile !== undefined && config.hub?.serving !== undefined)
-    written.fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
+    written.fault('--serving-secret', 'cannot be used with --tls-cert-file: give only one source of the certificate');
   if (config.identity === 'self') refuseWithSelf(config, written);
   else refuseWithoutLogin(config, written);
   refuseWithWorkers(config, config.workers, written.fault);
@@ -41,7 +41,8 @@ function refuseWithSelf({ listen, tokenAuthFile, clientCaFile }: ReadSections, {
     '--hub-kubeconfig': flags.hubKubeconfig === '' ? undefined : flags.hubKubeconfig,
   };
   for (const [flag, value] of Object.entries(given)) {
-    if (value !== undefined) fault(flag, 'not with --identity=self, which has one generated token and no other users');
+    if (value !== undefined)
+      fault(flag, 'cannot be used with --identity=self, which has one generated token and no other users');
   }
 }
 

@@ -282,14 +282,15 @@ function readSharedServing(given: HubInput, fault: Fault): HubConfig['serving'] 
   const names = listOf(given.servingNames);
   const apiServices = listOf(given.apiServices);
   if (given.servingSecret === undefined) {
-    if (names.length > 0) fault('--serving-names', 'goes with --serving-secret');
-    if (apiServices.length > 0) fault('--api-services', 'goes with --serving-secret');
+    if (names.length > 0) fault('--serving-names', 'needs --serving-secret');
+    if (apiServices.length > 0) fault('--api-services', 'needs --serving-secret');
     return undefined;
   }
   const [namespace = '', secretName = '', ...rest] = given.servingSecret.split('/');
   if (!namespaceForm.test(namespace) || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(secretName) || rest.length > 0)
     fault('--serving-secret', `"${given.servingSecret}" is not NAMESPACE/NAME`);
-  if (names.length === 0) fault('--serving-names', '--serving-secret needs the names clients use, comma-separated');
+  if (names.length === 0)
+    fault('--serving-names', '--serving-secret needs the names by which clients reach the gateway, comma-separated');
   return { namespace, secretName, names, apiServices };
 }
 
@@ -298,7 +299,7 @@ function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProx
   const port = Number(given.proxyPort ?? '8090');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) fault('--proxy-port', 'must be a port number');
   if ((given.proxyCert === undefined) !== (given.proxyKey === undefined))
-    fault('--proxy-cert', '--proxy-cert and --proxy-key go together');
+    fault('--proxy-cert', '--proxy-cert and --proxy-key must be given together');
   const path = (value: string | undefined): string | undefined => (value === undefined ? undefined : resolve(value));
   return {
     host: given.proxyHost,

@@ -75,7 +75,7 @@ export function readIdentityConfig(given: IdentityInput, fault: Fault): Identity
     fault('--identity-exchange', '--cluster-gateway-proxy-config is another name of this flag: give one of them');
   const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
   if (allowPrivilegedIdentity && privilegedUser === undefined)
-    fault('--privileged-user', '--allow-privileged-identity needs the name of the user such requests go out as');
+    fault('--privileged-user', 'is missing: --allow-privileged-identity needs the name of the user to impersonate');
   const forwardReserved = listOf(given.forwardReserved);
   for (const name of forwardReserved) {
     if (isListable(name)) continue;

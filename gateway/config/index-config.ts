@@ -121,7 +121,7 @@ function readRightsMaxAge(written: string, fault: Fault): number {
 function readRights(written: string | undefined, fault: Fault): Pick<IndexConfig, 'rights'> {
   if (written === undefined) return {};
   if (isRightsChoice(written)) return { rights: written };
-  fault('--index-rights', `"${written}" is none of auto, rbac and review`);
+  fault('--index-rights', `"${written}" is not one of auto, rbac and review`);
   return {};
 }
 
@@ -131,9 +131,9 @@ function readIdentity(
 ): Pick<IndexConfig, 'readAs'> {
   if (indexIdentity === undefined) return {};
   if (indexIdentity === 'impersonate' && identity === 'self')
-    fault('--index-identity', 'not impersonate with --identity self, which impersonates nobody');
+    fault('--index-identity', 'must not be "impersonate" with --identity=self, which impersonates nobody');
   if (isIndexIdentity(indexIdentity)) return { readAs: indexIdentity };
-  fault('--index-identity', `"${indexIdentity}" is none of auto, impersonate and self`);
+  fault('--index-identity', `"${indexIdentity}" is not one of auto, impersonate and self`);
   return {};
 }
 

@@ -157,8 +157,7 @@ export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: num
   const userQps = number('userQps', '--user-qps');
   const burst = Number(given.userBurst ?? (userQps === Infinity ? 0 : userQps * 2));
   if (!Number.isInteger(burst) || burst < 0) fault('--user-burst', `"${given.userBurst}" is no whole number`);
-  if (given.userBurst !== undefined && userQps === Infinity)
-    fault('--user-burst', '--user-burst has a meaning only beside --user-qps');
+  if (given.userBurst !== undefined && userQps === Infinity) fault('--user-burst', '--user-burst needs --user-qps');
   if (userQps !== Infinity && burst < 1) fault('--user-burst', 'must be at least 1, or no request would ever pass');
   const memoryBytes = given.maxMemory === undefined ? ownBytes : parseSize(given.maxMemory);
   if (memoryBytes === undefined || memoryBytes < 128 * 1024 ** 2)

@@ -15,7 +15,7 @@ export function readListeners(written: Written): Pick<Config, 'listen' | 'opsLis
   const certFile = writtenPath(written, 'tlsCertFile');
   const keyFile = writtenPath(written, 'tlsPrivateKeyFile');
   if ((certFile === undefined) !== (keyFile === undefined))
-    fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file go together');
+    fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file must be given together');
   const clusterDomain = merged.clusterDomain?.toLowerCase();
   if (clusterDomain !== undefined && !domainForm.test(clusterDomain))
     fault('--cluster-domain', 'must be a DNS name such as clusters.example.com');

@@ -40,7 +40,10 @@ export function refuseWithWorkers(
       'not above 1 with an index: run a second gateway with --index-resources for it, and leave the flags of the index out here',
     );
   if (config.limits.userQps !== Infinity)
-    fault('--user-qps', 'not with --workers above 1: the requests of one user over time are counted by one process');
+    fault(
+      '--user-qps',
+      'cannot be used with --workers above 1, because each process would count the requests of a user by itself',
+    );
   if (config.limits.memoryBytes / (workers + 1) < leastBytes) {
     const leastMi = (leastBytes / 1024 ** 2) * (workers + 1);
     fault('--workers', `${workers} workers and the first process need at least ${leastMi}Mi of memory (--max-memory)`);

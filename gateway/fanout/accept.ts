@@ -23,7 +23,7 @@ export function memberAccept(headers: RawHeaders): string {
   if (forms.length > 0) return [...new Set(forms)].join(',');
   throw new GatewayError(
     'NOT_ACCEPTABLE',
-    'answers of several clusters are joined as application/json: accept that, or ask one cluster',
+    'answers of several clusters are joined as JSON: send "Accept: application/json", or ask one cluster',
   );
 }
 

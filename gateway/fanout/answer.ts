@@ -77,11 +77,11 @@ export async function answerFanout(
  */
 function refuseStreams({ info, upgrade, inbound }: Authorized): void {
   if (upgrade !== undefined) {
-    throw new GatewayError('BAD_UPGRADE', `a connection of its own cannot be opened to every cluster: ${oneCluster}`);
+    throw new GatewayError('BAD_UPGRADE', `this request needs a connection to a single cluster: ${oneCluster}`);
   }
   if (info.isResource) {
     if (oneObjectStreams.has(info.subresource) || info.verb === 'proxy') {
-      throw new GatewayError('BAD_REQUEST', `${info.subresource || 'proxy'} is of one object: ${oneCluster}`);
+      throw new GatewayError('BAD_REQUEST', `${info.subresource || 'proxy'} is about a single object: ${oneCluster}`);
     }
     if (['get', 'list', 'watch'].includes(info.verb) || writes.has(info.verb)) return;
   } else if (inbound.method === 'GET' || inbound.method === 'HEAD') return;
@@ -95,7 +95,7 @@ function refuseStreams({ info, upgrade, inbound }: Authorized): void {
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);
   if (sent.verb === info.verb && sent.name === info.name && sent.namespace === info.namespace) return;
-  throw new GatewayError('BAD_REQUEST', `the query cannot be read: ${target.query.slice(0, 100)}`);
+  throw new GatewayError('BAD_REQUEST', `the query is not valid: ${target.query.slice(0, 100)}`);
 }
 
 function sendIncomplete(state: Authorized, writer: AnswerWriter, { error, missing }: IncompleteAnswer): void {

@@ -80,7 +80,10 @@ function ambiguous(clusters: readonly string[], resource: string): GatewayError 
 
 /** The error when there is no cluster to ask: the caller may reach none, or clusterSelector selects none. */
 function noCluster(): GatewayError {
-  return new GatewayError('NOT_FOUND', 'no cluster is there to be asked: none is selected, or none may be reached');
+  return new GatewayError(
+    'NOT_FOUND',
+    'there is no cluster to ask: clusterSelector selects none, or you may reach none',
+  );
 }
 
 /**

@@ -32,10 +32,10 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
   const { state, members, writer, query, path } = parts;
   const { inbound } = state;
   if (clusters.length === 0) {
-    throw new GatewayError('NOT_FOUND', 'clusterSelector= takes no cluster that you may reach; nothing was sent');
+    throw new GatewayError('NOT_FOUND', 'clusterSelector= selects no cluster that you may reach; nothing was sent');
   }
   if (headerValues(state.headers, 'content-encoding').length > 0) {
-    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'a body for many clusters must come uncompressed');
+    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'a request to many clusters must have an uncompressed body');
   }
   const body = inbound.body === 'none' ? undefined : await readBody(inbound, maxBodyBytes);
   state.progress.bytesIn += body?.length ?? 0;

@@ -54,7 +54,9 @@ export function trustReports(log: Log): HubTrustReports {
   };
 }
 
-/** Makes hub access with trusted CAs that are being watched already. */
+/**
+ * Makes the hub's decisions about callers available, with trusted CAs that the caller of this function watches already.
+ */
 export function makeHubAccess(
   client: Pick<HubClient, 'request'>,
   config: HubAccessConfig,

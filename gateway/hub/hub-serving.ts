@@ -265,7 +265,7 @@ function parse(answer: HubAnswer): HubObject {
 
 function missing(label: string): ConfigurationError {
   return new ConfigurationError([
-    { file: label, message: 'does not exist: create it empty (the Helm chart does), it is filled by the gateway' },
+    { file: label, message: 'does not exist: create an empty one (the Helm chart does); the gateway fills it' },
   ]);
 }
 

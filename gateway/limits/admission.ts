@@ -132,14 +132,14 @@ export class AdmissionControl implements Admission {
     if (isStream) {
       const { clusterStreams } = this.#limits;
       if (member.streams >= clusterStreams) {
-        throw this.#refuse('streams', `too many streams to it are open (${clusterStreams})`, cluster);
+        throw this.#refuse('streams', `too many streams to it are open (${clusterStreams}); try again later`, cluster);
       }
       member.streams += 1;
       return () => void (member.streams -= 1);
     }
     const own = gateInCluster(this.#entries.user(user), cluster);
     if (!own.open || !member.gate.open) {
-      throw this.#refuse('queue-full', 'too many requests to it are under way', cluster);
+      throw this.#refuse('queue-full', 'too many requests to it are running; try again later', cluster);
     }
     own.held += 1;
     member.gate.held += 1;

@@ -35,7 +35,7 @@ export function startSlowClients(
       if (stream.kind !== 'short' && stream.kind !== 'watch') continue;
       ended += 1;
       stream.abort(
-        new GatewayError('TOO_MANY_REQUESTS', `the client took nothing of its answer for ${timeoutMs / 1000} s`),
+        new GatewayError('TOO_MANY_REQUESTS', `the client read nothing of its answer for ${timeoutMs / 1000} s`),
       );
     }
   };
@@ -51,7 +51,7 @@ export function startSlowClients(
         stream.abort(
           new GatewayError(
             'TOO_MANY_REQUESTS',
-            'the gateway is short of memory and the client did not take its answer',
+            'the gateway is short of memory and the client did not read its answer',
           ),
         );
       }

@@ -146,12 +146,14 @@ class RunningReviews implements StreamReviews {
       if (error instanceof GatewayError && error.code === 'HUB_UNAVAILABLE') return;
       if (!this.#streams.has(stream)) return;
       const known = error instanceof GatewayError ? error : undefined;
-      stream.end(known ?? new GatewayError('INTERNAL', 'the stream could not be reviewed', { cause: error }));
+      stream.end(
+        known ?? new GatewayError('INTERNAL', 'the rights to this stream could not be checked', { cause: error }),
+      );
     }
   }
 
   async #reviewCaller({ request, caller }: ReviewedStream): Promise<void> {
     if (isSameIdentity(await this.#options.authenticate(request), caller)) return;
-    throw new GatewayError('UNAUTHENTICATED', 'the credential stands for another identity now; connect again');
+    throw new GatewayError('UNAUTHENTICATED', 'the credential belongs to another user now; connect again');
   }
 }

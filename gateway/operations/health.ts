@@ -40,7 +40,8 @@ export function healthResponse(
   const path = surface.check === 'healthz' ? 'livez' : surface.check;
   const mine = checks.filter((check) => check.on.includes(path));
   const chosen = surface.only === undefined ? mine : mine.filter((check) => check.name === surface.only);
-  if (chosen.length === 0) throw new GatewayError('NOT_FOUND', 'there is no such check');
+  if (chosen.length === 0)
+    throw new GatewayError('NOT_FOUND', 'there is no check with this name; ?verbose lists all checks');
   const verbose = queryFlag(query, 'verbose');
   const lines: string[] = [];
   let failed = 0;

@@ -34,7 +34,7 @@ export function protectMetrics(reviews: MetricsReviews): AdmitScrape {
   return async (authorization) => {
     const token = authorization.length === 1 ? bearerForm.exec(authorization[0]!)?.[1] : undefined;
     if (token === undefined)
-      throw new GatewayError('UNAUTHENTICATED', 'scrape with the bearer token of a ServiceAccount of the hub');
+      throw new GatewayError('UNAUTHENTICATED', 'send the bearer token of a ServiceAccount of the hub');
     const user = await reviews.holderOf(token);
     if (user === undefined) throw new GatewayError('UNAUTHENTICATED', 'the hub does not know this token');
     if (await reviews.mayGet(user, '/metrics')) return;

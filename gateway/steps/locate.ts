@@ -29,9 +29,7 @@ export function locate(state: Dispatched, dependencies: ChainDependencies): Loca
 function requireJudged({ judged }: Dispatched, spec: ClusterSpec): void {
   if (judged !== undefined && isAsJudged(judged, spec)) return;
   const { name } = spec;
-  throw new GatewayError(
-    'CLUSTER_UNUSABLE',
-    `cluster "${name}" was registered anew while the request waited; ask again`,
-    { cluster: name },
-  );
+  throw new GatewayError('CLUSTER_UNUSABLE', `cluster "${name}" has changed while the request waited; try again`, {
+    cluster: name,
+  });
 }

@@ -94,7 +94,11 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const update = readUpdate(await readJsonBody(state.inbound), name);
   checkPrecondition(update, record, view, parts.versions);
   if (parts.hub === undefined) {
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'there is no hub on which health could be kept', details);
+    throw new GatewayError(
+      'METHOD_NOT_ALLOWED',
+      'health cannot be written: this gateway has no hub to store it on',
+      details,
+    );
   }
   const dryRun = queryValue(state.target.query, 'dryRun') === 'All';
   const written = await patchHub(parts.hub, name, view, update, dryRun);
@@ -166,7 +170,11 @@ function checkPrecondition(
   if (uid !== '' && uid !== view.metadata.uid) throw conflict(spec.name, 'the UID is not that of the present object');
   if (resourceVersion === '') return;
   if (!/^\d{1,20}$/.test(resourceVersion)) {
-    throw new GatewayError('BAD_REQUEST', 'metadata.resourceVersion is not a number this server gave out', details);
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'metadata.resourceVersion was not issued by this server; read the object again',
+      details,
+    );
   }
   if (Number(resourceVersion) < versions.since(spec.uid)) {
     throw conflict(
@@ -230,7 +238,7 @@ async function patchHub(
       },
     );
   }
-  throw new GatewayError('HUB_UNAVAILABLE', `the hub did not take the update of health (status ${status}); try again`);
+  throw new GatewayError('HUB_UNAVAILABLE', `the hub refused the update of health (status ${status}); try again later`);
 }
 
 function versionIn(body: Buffer): string {

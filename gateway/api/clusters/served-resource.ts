@@ -115,7 +115,7 @@ export function absent({ plural, group }: ServedResource, name: string): Gateway
 function readOnly({ plural, group }: ServedResource): GatewayError {
   return new GatewayError(
     'METHOD_NOT_ALLOWED',
-    `${plural} come from the sources of the gateway; here they can be read only`,
+    `${plural} are read-only here: the gateway makes them from its sources of clusters; change them there`,
     { kind: plural, group },
   );
 }
@@ -148,14 +148,17 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
  */
 function checkListVersion(query: string, store: ClusterReader): void {
   if ((queryValue(query, 'continue') ?? '') !== '') {
-    throw new GatewayError('EXPIRED', 'the continue token is not of this server; list again without it');
+    throw new GatewayError('EXPIRED', 'the continue token was not issued by this server; list again without it');
   }
   const wanted = queryValue(query, 'resourceVersion') ?? '';
   if (wanted === '' || wanted === '0') return;
   const exact = queryValue(query, 'resourceVersionMatch') === 'Exact';
   const expired = store.eventsSince(wanted) === 'expired' && Number(wanted) > Number(store.resourceVersion);
   if (expired || (exact && wanted !== store.resourceVersion)) {
-    throw new GatewayError('EXPIRED', `the resource version ${wanted} is not at hand; list again without one`);
+    throw new GatewayError(
+      'EXPIRED',
+      `the resource version ${wanted} is not available here; list again without a resourceVersion`,
+    );
   }
 }
 

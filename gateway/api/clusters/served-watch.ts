@@ -34,7 +34,7 @@ const longestWatchSeconds = 2_000_000;
  */
 export function watchResource(state: Authorized, resource: ServedResource, parts: WatchParts): Promise<void> {
   const { query } = state.target;
-  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch must be requested by GET');
   const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
   const matches = objectMatcher(query);
   const bookmarks = queryFlag(query, 'allowWatchBookmarks');

@@ -38,7 +38,7 @@ export function answerIndex(
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
-      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
+      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     acceptedForm(state.headers, ['']);
     return jsonResponse(indexGroupDocument(surface.group, surface.document), state.auditId);

@@ -240,7 +240,11 @@ export class IncompleteAnswer extends Error {
     const names = missing.map(({ cluster }) => cluster);
     const named = names.slice(0, 20).join(', ') + (names.length > 20 ? ` and ${names.length - 20} more` : '');
     this.error =
-      error ?? new GatewayError('MEMBER_UNAVAILABLE', `partial=false was asked for and clusters are missing: ${named}`);
+      error ??
+      new GatewayError(
+        'MEMBER_UNAVAILABLE',
+        `partial=false was requested, but these clusters did not answer: ${named}`,
+      );
   }
 }
 

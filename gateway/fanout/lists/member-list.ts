@@ -170,5 +170,5 @@ export async function openMemberList(
 
 /** The error with status 410, after which clients begin their list or watch again. */
 export function expired(why: string): GatewayError {
-  return new GatewayError('EXPIRED', `the list has to begin again: ${why}`);
+  return new GatewayError('EXPIRED', `list again from the beginning: ${why}`);
 }

@@ -54,7 +54,7 @@ export function parseVersion(text: string): Versions {
 function throwOdd(): never {
   throw new GatewayError(
     'BAD_REQUEST',
-    'the resourceVersion is none of a request to many clusters: use the one of a list from the same path',
+    'the resourceVersion is not one of a list over many clusters: use the one that a list on the same path returned',
   );
 }
 
@@ -94,7 +94,7 @@ export function writeToken(position: Position, scope: TokenScope): string {
 export function readToken(token: string, scope: TokenScope): Position {
   const odd = new GatewayError(
     'BAD_REQUEST',
-    'the continue token is not one of this list and this user; begin again without it',
+    'the continue token was not issued for this list and this user; list again without it',
   );
   // Buffer.from ignores characters that are not base64url, so such a token must be refused first.
   if (!base64url.test(token)) throw odd;

@@ -46,7 +46,7 @@ export async function answerWatch(
   ending: { onEnd?: Ending['onEnd'] },
 ): Promise<void> {
   const { query, members, state, path } = parts;
-  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch must be requested by GET');
   if (/^\/apis?(?:\/[^/]+)?\/[^/]+\/watch\//.test(path)) {
     throw new GatewayError('BAD_REQUEST', 'paths with /watch/ are not served for every cluster: use ?watch=true');
   }
