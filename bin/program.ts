@@ -117,8 +117,7 @@ export async function run(
 
 /** Entry point of the executable. `argv` is process.argv; resolves with the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // `portcullis …
-  // head` closes standard output early. That is no error.
+  // `portcullis … | head` closes standard output early. That is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });

@@ -1,4 +1,4 @@
-// The type of a limit that a measured value must keep.
+// The type of a limit that a measured value must not exceed.
 
 /** Names a measured value of one lane, a program together with a client protocol. */
 export interface Side {

@@ -11,7 +11,7 @@ export interface Estimate {
   readonly rounds: number;
 }
 
-/** Options of the bootstrap. */
+/** Options of the bootstrap, which computes an interval by drawing new samples from the measured values. */
 export interface BootstrapOptions {
   /** Number of resamples, at least 2,000; the default is 10,000. */
   readonly resamples?: number;

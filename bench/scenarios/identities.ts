@@ -1,8 +1,8 @@
 // Compares the same load on 2,000 clusters and 500 users with one cluster and one user, to measure caches by user and
 // cluster when they are full. In one lane each user has a connection of its own; in the checked lane every connection
-// carries all users, as behind a hub's aggregation layer. Each pair of user and cluster costs a review at the hub every
-// ten seconds, however many requests it sends. So a sample lasts ten seconds, or it would count too many reviews. The
-// cost of probes, which run without requests too, is subtracted.
+// carries all users, as behind a hub's aggregation layer. Each pair of user and cluster costs one review at the hub
+// every ten seconds, however many requests it sends. So a sample must last ten seconds: a shorter one would contain
+// just as many reviews but fewer requests. The cost of probes, which run without requests too, is subtracted.
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';

@@ -1,5 +1,6 @@
-// What a scenario is. It makes one sample for each lane and round. In every round the lanes run in a new random order,
-// so that a change in the speed of the machine affects all of them alike.
+// The types and helpers that all scenarios of the benchmark share. A scenario makes one sample for each lane and round.
+// In every round the lanes run in a new random order, so that a change in the speed of the machine affects all of them
+// alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -60,8 +61,8 @@ export interface Scenario {
 }
 
 /**
- * Runs a scenario with the stub API server, which is started when the run uses a real one. It is meant for scenarios
- * that measure what a proxy alone costs.
+ * Runs a scenario in front of the stub API server, for scenarios that measure what a proxy alone costs. The stub is
+ * started here when the run uses a real API server otherwise.
  */
 export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
   if (outer.site.member.kind === 'stub') return await run(outer);

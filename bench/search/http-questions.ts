@@ -1,5 +1,5 @@
-// The requests of the benchmark over HTTP. Both gateways get the same path, except for the count. Clusterpedia has no
-// count; it is asked for one row and for the number of remaining rows, which makes it count.
+// The requests of the benchmark over HTTP. Portcullis and Clusterpedia get the same paths, except for the count.
+// Clusterpedia has no count; it is asked for one row and for the number of remaining rows, which makes it count.
 import type { GeneratedObject } from './generator.ts';
 
 export interface HttpQuestion {

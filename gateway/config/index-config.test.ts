@@ -65,7 +65,10 @@ test('a value that cannot be read is a fault of its flag', () => {
     [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
     [{ indexRights: 'no' }, /--index-rights: "no" is not one of auto, rbac and review/],
     [{ indexIdentity: 'root' }, /--index-identity: "root" is not one of auto, impersonate and self/],
-    [{ indexIdentity: 'impersonate', identity: 'self' }, /--index-identity: not impersonate with --identity self/],
+    [
+      { indexIdentity: 'impersonate', identity: 'self' },
+      /--index-identity: must not be "impersonate" with --identity=self/,
+    ],
   ] as const) {
     assert.match(read(given).faults.join('\n'), expected);
   }

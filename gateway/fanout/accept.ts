@@ -1,5 +1,5 @@
-// Headers for the requests that one request to many clusters becomes. Clusters are asked for JSON only, because their
-// answers are joined as JSON. A client that accepts only protobuf gets 406.
+// Makes the headers that each cluster gets when a client sends one request to many clusters. Clusters are asked for
+// JSON only, because their answers are joined as JSON. A client that accepts only protobuf gets 406.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { acceptedRanges } from '../api/accept.ts';

@@ -1,7 +1,6 @@
 // Ends answers that their clients do not read. Short answers and watches end after a time limit, as in kube-apiserver.
 // When memory is short, any answer may end, those blocked longest first. Logs, exec sessions and proxied services have
-// no time limit: `kubectl logs -f
-// less` may stand still for an hour.
+// no time limit: `kubectl logs -f | less` may stand still for an hour.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 

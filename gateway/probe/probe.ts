@@ -70,7 +70,7 @@ export interface ProbeFindings {
   credentialRefused(cluster: ClusterSpec): void;
 }
 
-/** What the probe depends on. */
+/** What the health probe needs from other parts of the gateway. */
 export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;

@@ -1,6 +1,6 @@
 // Sends audit events to a webhook in batches, and repeats a batch until the webhook accepts it. While the webhook
-// fails, batches wait on disk, so that they survive a crash or restart. A receiver may get an event twice; both have
-// the same auditID and stage.
+// fails, batches wait on disk, so that they survive a crash or restart. A receiver may get an event twice; both copies
+// have the same auditID and stage.
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 
