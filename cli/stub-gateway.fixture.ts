@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 
-import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
+import 'reflect-metadata'; // must come before the import of @peculiar/x509, which needs this polyfill
 import {
   BasicConstraintsExtension,
   PemConverter,

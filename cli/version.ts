@@ -71,7 +71,7 @@ async function gatewayVersions(
   const [, kubernetes, portcullis] = /^v(\d+\.\d+)\S*\+portcullis-(\S+)$/.exec(String(gitVersion)) ?? [];
   if (kubernetes === undefined || portcullis === undefined) {
     throw new Failure(
-      `${connection.root} says no version of Portcullis`,
+      `${connection.root} does not report a version of Portcullis`,
       'Check that the address is that of a gateway and not of a cluster.',
     );
   }

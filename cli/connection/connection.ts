@@ -109,7 +109,7 @@ type CredentialParts = Pick<Connection, 'token' | 'clientCertificate'>;
 function credentialOf(flags: ConnectionFlags): CredentialParts {
   const { token, clientCertificate, clientKey } = flags;
   if (token !== undefined && (clientCertificate !== undefined || clientKey !== undefined)) {
-    throw usageFailure('--token and --client-certificate exclude each other', 'Give one of them.');
+    throw usageFailure('--token and --client-certificate cannot be used together', 'Give one of them.');
   }
   if (token !== undefined) {
     // The characters that Go and Node accept in a header value. Security: the token itself is never put into a message.

@@ -77,7 +77,7 @@ export async function kubeconfig(flags: KubeconfigVerbFlags, terminal: Terminal)
   }
   if (hasForeignEntries(readIfPresent(flags.output), flags.prefix, flags.output)) {
     throw usageFailure(
-      `${flags.output} holds entries that are not ours, and --output would replace the whole file`,
+      `${flags.output} holds entries that Portcullis did not write, and --output would replace the whole file`,
       `Use --merge ${flags.output} to add to it, or another file name.`,
     );
   }

@@ -95,8 +95,8 @@ describe('portcullis generate member-access', () => {
     assert.match((await refused({ discovery: file })).message, /only --read-only looks at/);
     assert.match((await refused({ context: 'm1', constrained: true })).message, /only --read-only looks at/);
     const readOnly = { constrained: true, readOnly: true, discovery: file };
-    assert.match((await refused({ ...readOnly, context: 'm1' })).message, /takes the place of/);
-    assert.match((await refused({ ...readOnly, impersonateExtra: '*' })).message, /names everything it grants/);
+    assert.match((await refused({ ...readOnly, context: 'm1' })).message, /cannot be used together with --kubeconfig/);
+    assert.match((await refused({ ...readOnly, impersonateExtra: '*' })).message, /needs the name of every extra key/);
     assert.match((await refused({ impersonateExtra: 'a b' })).message, /no key/);
     for (const account of ['gateway', 'a/b/c', '/x', 'A/b', 'a/', 'a/b*'])
       assert.match((await refused({ gatewayServiceAccount: account })).message, /must be NAMESPACE\/NAME/);

@@ -155,7 +155,7 @@ async function readableResources(
   }
   if (flags.discovery === undefined) return discoverResources(connectionToMember(flags, terminal));
   if (flags.apply !== true && (flags.kubeconfig !== undefined || flags.context !== undefined)) {
-    throw usageFailure('--discovery takes the place of --kubeconfig and --context', 'Give either.');
+    throw usageFailure('--discovery cannot be used together with --kubeconfig or --context', 'Give either.');
   }
   return readDiscovery(flags.discovery);
 }
@@ -168,8 +168,8 @@ function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAcces
   const isChosen = kubeconfig !== undefined || context !== undefined;
   if (discovery === undefined && (apply === true || !isChosen)) return;
   throw usageFailure(
-    'only --read-only looks at what a cluster serves',
-    'Leave out --kubeconfig, --context and --discovery, or add --apply, or --constrained --read-only.',
+    '--kubeconfig, --context and --discovery have no effect without --apply or --read-only',
+    'Leave them out, or add --apply, or --constrained --read-only.',
   );
 }
 
@@ -211,13 +211,16 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
     .map((key) => key.trim().toLowerCase())
     .filter((key) => key !== '');
   if (keys.includes('*') && readOnly === true) {
-    throw usageFailure('--read-only names everything it grants', 'List the extra keys after --impersonate-extra.');
+    throw usageFailure(
+      '--read-only needs the name of every extra key',
+      'List the extra keys after --impersonate-extra.',
+    );
   }
   const unusable = keys.find((key) => key !== '*' && /[\s*]/.test(key));
   if (unusable !== undefined) {
     throw usageFailure(
-      '--impersonate-extra holds something that is no key',
-      'Divide keys by commas; they hold no * or space.',
+      '--impersonate-extra holds something that is not an extra key',
+      'Separate the keys by commas, without * and spaces.',
     );
   }
   return keys;

@@ -38,7 +38,8 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     for (const { spec, status } of records.list()) {
       const state = states.get(spec.uid);
       const { indexed: before, ...rest } = status;
-      const indexed = state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), before);
+      const indexed =
+        state === undefined ? undefined : statusOf(indexedOf(state, grantCommandOf(spec, resources)), before);
       isSyncing ||= indexed?.condition.reason === 'Syncing';
       if (indexed !== before) records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
     }
@@ -71,7 +72,7 @@ function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed
  * The command with which an administrator lets the index read a cluster. For a cluster from a kubeconfig it names the
  * context.
  */
-function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
+function grantCommandOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
@@ -91,6 +92,6 @@ export async function forbiddenLine(
   const names = found.slice(0, namedClusters).map(({ cluster }) => cluster);
   const more = found.length > names.length ? ` and ${found.length - names.length} more` : '';
   const spec = found.length === 1 ? records.getByUid(found[0]!.uid)?.spec : undefined;
-  const command = mendOf(spec, resources);
+  const command = grantCommandOf(spec, resources);
   return `The index cannot follow ${found.length} of ${states.length} clusters (${names.join(', ')}${more}): they forbid it to read. For each, an administrator runs: ${command}`;
 }
