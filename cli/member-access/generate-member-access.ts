@@ -168,8 +168,8 @@ function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAcces
   const isChosen = kubeconfig !== undefined || context !== undefined;
   if (discovery === undefined && (apply === true || !isChosen)) return;
   throw usageFailure(
-    '--kubeconfig, --context and --discovery have no effect without --apply or --read-only',
-    'Leave them out, or add --apply, or --constrained --read-only.',
+    '--discovery is used only with --read-only; --kubeconfig and --context only with --read-only or --apply',
+    'Leave out what is not used, or add --constrained --read-only, or --apply.',
   );
 }
 

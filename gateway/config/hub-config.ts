@@ -84,7 +84,7 @@ export interface HubInput {
   readonly secretNamespaces?: string;
   readonly managedServiceAccount?: string;
   readonly karmadaNamespace?: string;
-  /** One command line, or several. */
+  /** Value of `--allow-exec`: the command lines that exec credentials on the hub may run, one or several. */
   readonly allowExec?: string | readonly string[];
   readonly allowExecEnv?: string;
   readonly allowMemberAddresses?: string;

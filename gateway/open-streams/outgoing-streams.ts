@@ -26,7 +26,10 @@ export interface OutgoingStreams {
   close(): void;
 }
 
-/** Starts to watch for changes of the identity rules and of the clusters' annotations. */
+/**
+ * Watches the identity rules and the annotations of clusters. When they change, it ends the streams whose identity is
+ * no longer the right one.
+ */
 export function startOutgoingStreams(
   identities: Pick<OutgoingIdentities, 'identity' | 'onChange'>,
   store: Pick<ClusterStore, 'getByUid' | 'subscribe'>,
