@@ -1,5 +1,5 @@
-// What the load generator reaches with nothing but the stub behind it: the proof that it is not what limits a target.
-// It shares the machine with the stub, so this is a lower bound of what it can do.
+// Measures how many requests per second the load generator reaches when only the stub API server answers. It shows that
+// the generator is not what limits the measured proxies. Both share the machine, so the generator alone could do more.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -11,7 +11,7 @@ import { impersonatingHeaders } from './site.ts';
 const seconds = 2;
 const connections = 16;
 
-/** Requests per second by client protocol. */
+/** Measures how many requests per second the load generator sends to the stub API server, by HTTP version. */
 export async function measureCeiling(bench: Bench): Promise<Readonly<Record<string, number>>> {
   const dir = await mkdtemp(path.join(bench.site.dir, 'ceiling-'));
   const member = await startStubMember(dir, bench.site.live, bench.progress);

@@ -1,5 +1,6 @@
-// Builds the bench's Go programs once, into a cache outside the tree keyed by their sources. Two runs may build at the
-// same moment, so the binary appears by rename, whole or not at all.
+// Builds the Go programs of the benchmarks, into a cache outside the repository whose file names contain a hash of the
+// sources. Two runs may build at the same time. So a binary is written under a temporary name and renamed when it is
+// complete.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -10,20 +11,22 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 /**
- * A cold build compiles net/http and crypto/tls, about a minute on two busy cores; the rival of the index compiles a
- * Kubernetes API server.
+ * A first build takes about a minute on two busy cores, because it compiles net/http and crypto/tls.
+ * `rivals/clusterpedia` takes longer: it contains a whole Kubernetes API server.
  */
 const buildTimeoutMs = 30 * 60_000;
 
-/** Folder of one Go program below bench/, and the name of its binary. */
+/** Folder of a Go program below bench/. Its last part is also the name of the binary. */
 export type GoProgram = 'load' | 'stub' | 'rivals/clusterpedia' | 'rivals/goproxy';
 
-/** Built as test/controlplane builds its own, so that what both have in common is compiled once. */
+/**
+ * Programs that must be built with the same flags as those in test/controlplane, so that both share Go's build cache.
+ */
 const likeControlPlane: ReadonlySet<GoProgram> = new Set(['rivals/clusterpedia']);
 
 /**
- * Path of the program's binary, built first where it is missing.
- * @throws Error when Go is not installed, or with the compiler's words
+ * Returns the path of the program's binary, which is built first when it does not exist.
+ * @throws Error (rejects) when Go is not installed or the build fails
  */
 export async function buildGo(program: GoProgram, progress: (line: string) => void): Promise<string> {
   const folder = path.join(import.meta.dirname, program);
@@ -44,8 +47,8 @@ export async function buildGo(program: GoProgram, progress: (line: string) => vo
 }
 
 /**
- * Version of the installed Go, `go1.26.8`.
- * @throws Error when there is none
+ * Version of the installed Go, for example `go1.26.8`.
+ * @throws Error (rejects) when Go is not installed
  */
 export async function goVersion(): Promise<string> {
   try {

@@ -1,15 +1,16 @@
-// Drives one process of the load generator (bench/load): its protocol is a line of JSON in, "ready" out, "go" in, a
-// result out. Read the target's CPU between ready and go, so that handshakes and warm-up are not counted.
+// Runs one process of the load generator (bench/load). The process reads a line of JSON, answers "ready", waits for
+// "go" and answers with a result. The CPU time of the measured program must be read between "ready" and "go", so that
+// handshakes and warm-up are not counted.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** Client protocol of a lane. */
+/** HTTP version between client and proxy. */
 export type Protocol = 'h1' | 'h2';
 
-/** Flat pairs, sent as they are. */
+/** HTTP headers as pairs of name and value; they are sent unchanged. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** Connections that send the same request; mirrors `group` in load/main.go. */
+/** A group of connections that send the same request. Must match `group` in load/main.go. */
 export interface LoadGroup {
   readonly name: string;
   readonly connections: number;
@@ -19,17 +20,19 @@ export interface LoadGroup {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly expectStatus?: number;
-  /** Its latencies are counted once more, together with those of every other such group. */
+  /** True: the latencies of this group also go into one common result of all groups that have this set. */
   readonly pooled?: boolean;
-  /** Upgrades each connection; a request is then a small message there and back. */
+  /** True: each connection is upgraded, and a request is then a small message that comes back. */
   readonly echo?: boolean;
-  /** Every request on a connection of its own: only its TLS handshake, or a request too. */
+  /**
+   * When set, every request opens a new connection and does the TLS handshake only, or the handshake and the request.
+   */
   readonly fresh?: 'handshake' | 'request';
-  /** Sent in turn in place of path and headers. */
+  /** When set, these are sent in turn instead of `path` and `headers`. */
   readonly variants?: readonly { readonly path: string; readonly headers: HeaderPairs }[];
 }
 
-/** What one load process does; mirrors `spec` in load/main.go. */
+/** What one load process must do. Must match `spec` in load/main.go. */
 export interface LoadSpec {
   readonly mode: 'requests' | 'watch';
   readonly address: string;
@@ -38,17 +41,17 @@ export interface LoadSpec {
   readonly seconds?: number;
   readonly warmupSeconds?: number;
   readonly maxRequests?: number;
-  /** Every connection reads no faster than this. */
+  /** When set, every connection reads no more than so many megabytes per second. */
   readonly readMbPerSecond?: number;
   readonly streamsPerConnection?: number;
-  /** How long the events of open watches are timed, once `events` is called. */
+  /** For how many seconds the method `events` measures the events of open watches. */
   readonly eventSeconds?: number;
-  /** HTTP/1.1 without TLS. */
+  /** True for HTTP/1.1 without TLS. */
   readonly plain?: boolean;
   readonly groups: readonly LoadGroup[];
 }
 
-/** What one group saw; latencies in milliseconds. */
+/** The result of one group. Latencies are in milliseconds. */
 export interface GroupResult {
   readonly name: string;
   readonly requests: number;
@@ -69,10 +72,10 @@ export interface RequestsResult {
   readonly event: 'result';
   readonly seconds: number;
   readonly groups: readonly GroupResult[];
-  /** Over all requests of the pooled groups; absent without any. */
+  /** The common result of all groups that have `pooled` set; undefined when there are none. */
   readonly pooled?: GroupResult;
   readonly cpuSeconds: number;
-  /** CPU of the generator as a part of all cores of the machine. */
+  /** CPU time of the load generator as a share of all cores of the machine. */
   readonly cpuShare: number;
 }
 
@@ -85,8 +88,8 @@ export interface WatchResult {
 }
 
 /**
- * What all watches together saw while their events were timed; from the member's write to our reading of the line,
- * milliseconds.
+ * The result for all watches while their events were measured. Latencies are in milliseconds, from the API server's
+ * write until the client has read the line.
  */
 export interface EventsResult {
   readonly event: 'events';
@@ -102,19 +105,19 @@ export interface EventsResult {
   readonly cpuShare: number;
 }
 
-/** A load process that is connected and warm. */
+/** A load process that is connected and warmed up. */
 export interface Load<Result> {
-  /** Starts the measured part and resolves with its result; for watches, when all are open. */
+  /** Starts the measurement; resolves with its result. For watches, it resolves when all of them are open. */
   readonly go: () => Promise<Result>;
-  /** Times the events of watches that are open, for `eventSeconds`. */
+  /** Measures the events of open watches for `eventSeconds` seconds; resolves with the result. */
   readonly events: () => Promise<EventsResult>;
-  /** Closes every connection. Safe to call twice. */
+  /** Closes every connection. It may be called twice. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Starts the generator and resolves when it is warm.
- * @throws Error with the generator's own words when it cannot connect
+ * Starts the load generator; resolves when it is connected and warmed up.
+ * @throws Error (rejects) with the generator's own message when it cannot connect
  */
 export async function openLoad(binary: string, spec: LoadSpec & { mode: 'requests' }): Promise<Load<RequestsResult>>;
 export async function openLoad(binary: string, spec: LoadSpec & { mode: 'watch' }): Promise<Load<WatchResult>>;

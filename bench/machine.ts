@@ -1,4 +1,4 @@
-// What the figures were measured on and with: no figure is worth anything without it.
+// Describes the machine and the programs of a measurement. Without that, the results could not be compared.
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, release, totalmem, type as systemType } from 'node:os';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import type { Target } from './targets/target.ts';
 
 const run = promisify(execFile);
 
-/** Printed above every table and kept in the JSON. */
+/** The machine and the versions of all programs. It is printed above every table and stored in the JSON. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -18,13 +18,13 @@ export interface Machine {
   readonly node: string;
   readonly go: string;
   readonly member: string;
-  /** Version by target name; `not installed` where it is missing. */
+  /** Version of each measured program, by its name; `not installed` when it is missing. */
   readonly targets: Readonly<Record<string, string>>;
-  /** Commit of the working tree, with `-dirty` when it has changes. */
+  /** Git commit of the working tree, with `-dirty` when it has changes. */
   readonly commit: string;
 }
 
-/** Reads it all; nothing here throws for a missing program. */
+/** Collects the versions and the hardware of this machine. A missing program is no error. */
 export async function describeMachine(member: BenchMember, targets: readonly Target[]): Promise<Machine> {
   const versions: [string, string][] = [];
   for (const target of targets) {

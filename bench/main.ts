@@ -1,5 +1,6 @@
-// `npm run bench`: starts the member and the targets, runs the chosen scenarios in interleaved rounds, and says what
-// holds. An interrupted run must stop what it started, and a run with errors must fail however good its figures look.
+// `npm run bench`: starts an API server and the programs to compare, runs the chosen scenarios in rounds, and prints
+// which limits hold. An interrupted run must stop everything it started. A run in which requests failed must fail, even
+// if its results look good.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -37,7 +38,10 @@ import { portcullis } from './targets/portcullis.ts';
 import type { Target } from './targets/target.ts';
 
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy, kubectlProxy];
-/** Run only when named: another setting of a target that is there anyway, and one that does less work. */
+/**
+ * Programs that run only when they are named: `go-tuned` is another setting of `go`, and `kubectl-proxy` does less work
+ * than the other programs.
+ */
 const onDemand = new Set(['go-tuned', 'kubectl-proxy']);
 const scenarios: readonly Scenario[] = [
   requests,
@@ -147,7 +151,7 @@ async function publish(report: Report, lanes: readonly Lane[], options: Options)
   progress('wrote docs/performance.md');
 }
 
-/** 0 when nothing failed and every check holds. */
+/** The exit code: 0 when no request failed and every limit holds, otherwise 1. */
 function exitCode(report: Report): number {
   const failedSamples = report.samples.filter((sample) => sample.errors > 0);
   const open = report.checks.filter(({ outcome }) => outcome !== 'holds');
@@ -157,7 +161,8 @@ function exitCode(report: Report): number {
   return failedSamples.length === 0 && open.length === 0 ? 0 : 1;
 }
 
-// The site kills what it started when the process exits; by default a signal would not run that.
+// Everything that was started is killed in an exit handler. Node does not run that handler when a signal ends the
+// process, so signals call process.exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 try {
   process.exitCode = await main(process.argv.slice(2));

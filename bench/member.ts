@@ -1,6 +1,5 @@
-// The API server behind all targets: a real kube-apiserver from the test fixture, or the stub that costs almost
-// nothing. The gateway's credential may do nothing but impersonate, so that a target that forgets to impersonate gets
-// 403s instead of good figures.
+// The API server behind all measured proxies: a real kube-apiserver, or a stub that costs almost nothing. The
+// credential for it may only impersonate. So a proxy that forgets to impersonate gets 403 instead of good results.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,32 +10,34 @@ import { buildGo } from './go-build.ts';
 import { startProcess, type LiveProcesses } from './process.ts';
 import { clusterName, userGroups } from './names.ts';
 
-/** Name in every member's certificate beside its address: nginx and haproxy cannot verify an IP address. */
+/**
+ * A DNS name in the certificate of every API server, beside its address: nginx and haproxy cannot verify an IP address.
+ */
 export const memberTlsName = 'localhost';
 
-/** A member as the targets see it. */
+/** The API server behind the measured proxies. */
 export interface BenchMember {
   readonly kind: 'kube-apiserver' | 'stub';
   readonly host: string;
   readonly port: number;
   readonly caFile: string;
-  /** The gateway's bearer token, and a file with it. */
+  /** The token with which the proxies authenticate to the API server; tokenFile contains the same token. */
   readonly token: string;
   readonly tokenFile: string;
-  /** One context named {@link clusterName} with that token. */
+  /** Path of a kubeconfig with one context, called {@link clusterName}, and the token of the proxies. */
   readonly kubeconfigFile: string;
-  /** What it calls itself. */
+  /** Kubernetes version of the API server, or a name for the stub. */
   readonly version: string;
   readonly stop: () => Promise<void>;
 }
 
-/** Namespace and ConfigMap every GET reads. */
+/** Path of the ConfigMap that every GET reads. */
 export const configMapPath = '/api/v1/namespaces/bench/configmaps/bench';
-/** A watch that never has anything to tell. */
+/** Path of a watch that never gets an event. */
 export const idleWatchPath =
   '/api/v1/namespaces/bench/configmaps?watch=1&timeoutSeconds=3000&fieldSelector=metadata.name%3Dnone';
 
-/** A real etcd and kube-apiserver, with the ConfigMap and the users' rights in place. */
+/** Starts a real etcd and kube-apiserver with the ConfigMap and the RBAC of the users. */
 export async function startRealMember(dir: string, progress: (line: string) => void): Promise<BenchMember> {
   const controlPlane = await startControlPlane({ members: [clusterName], audit: false, progress });
   try {
@@ -63,7 +64,7 @@ export async function startRealMember(dir: string, progress: (line: string) => v
   }
 }
 
-/** The stub: same headers and protocols, hardly any work. */
+/** Starts the stub API server. It has the same headers and protocols as a kube-apiserver but does almost no work. */
 export async function startStubMember(
   dir: string,
   live: LiveProcesses,
@@ -108,7 +109,7 @@ async function writeCredentials(
   return { tokenFile, kubeconfigFile };
 }
 
-/** A kubeconfig (JSON is YAML) with one context a member. */
+/** A kubeconfig with one context for each API server. It is JSON, which is also YAML. */
 export function kubeconfig(
   members: readonly {
     readonly name: string;

@@ -1,7 +1,9 @@
-// Names that the gateway under test and the simulated member must agree on.
+// Names that the measured proxies and the API server must agree on.
 
-/** Name of the member in paths, kubeconfigs and context names. */
+/** Name of the cluster in paths, kubeconfigs and contexts. */
 export const clusterName = 'bench';
 
-/** Groups of every user; the member grants the first of them what the scenarios read. */
+/**
+ * The groups of every user. RBAC in the cluster grants the first group the right to read what the scenarios request.
+ */
 export const userGroups = ['bench-readers', 'bench-team'] as const;

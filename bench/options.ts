@@ -1,21 +1,21 @@
-// The command line of `npm run bench`, parsed into one frozen object. --quick is a smoke test, so it turns the checks
-// off and takes the stub as member unless told otherwise; its figures mean nothing.
+// The options of `npm run bench`. With --quick, a short test whose results mean nothing, limits are not checked and the
+// stub is used unless another API server is named.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { minimumRounds } from './figures/statistics.ts';
 
-/** What to run and where to put it. */
+/** What to run, and where to write the results. */
 export interface Options {
   readonly quick: boolean;
-  /** Also what otherwise runs only when named. */
+  /** True to run also the scenarios that otherwise run only when they are named. */
   readonly all: boolean;
-  /** Names of scenarios; all when none was given. */
+  /** Names of scenarios; empty when none was given, which means all that run by default. */
   readonly scenarios: readonly string[];
-  /** Names of targets; all default ones when none was given. */
+  /** Names of programs to measure; empty when none was given, which means all that run by default. */
   readonly targets: readonly string[];
   readonly rounds: number;
-  /** Length of one request sample instead of the scenario's own. */
+  /** Length of one sample of requests, in seconds; undefined for the scenario's own length. */
   readonly seconds: number | undefined;
   readonly member: 'kube-apiserver' | 'stub';
   readonly out: string;
@@ -23,10 +23,10 @@ export interface Options {
   readonly seed: number;
 }
 
-/** Clusters that are registered in a quick run where others have more. */
+/** Number of registered clusters in a quick run, for scenarios that otherwise have thousands. */
 export const quickClusters = 50;
 
-/** A mistake on the command line; its message says what to do. */
+/** A mistake in the options. Its message says what to do. */
 export class UsageError extends Error {}
 
 export const usage = `npm run bench -- [SCENARIO…] [options]
@@ -44,9 +44,9 @@ export const usage = `npm run bench -- [SCENARIO…] [options]
   --help`;
 
 /**
- * Parses and checks.
+ * Parses and checks the command line options.
  * @param known names that --scenario and --target accept
- * @throws UsageError
+ * @throws UsageError whose message says what to do
  */
 export function parseOptions(
   argv: readonly string[],

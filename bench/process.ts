@@ -1,5 +1,6 @@
-// Processes the bench measures: each in its own group, stopped by pid, its words kept for the moment it fails. Output
-// must be drained all the time, or a talkative target blocks on its pipe in the middle of a measurement.
+// Starts the processes that are measured. Each has its own process group and is stopped by its pid; the last output is
+// kept for error messages. Easy to get wrong: the output must be read all the time, or a process that writes much
+// blocks on its full pipe in the middle of a measurement.
 import { spawn } from 'node:child_process';
 
 /** How to start a process. */
@@ -8,21 +9,24 @@ export interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Wait for the first line of standard output. */
+  /** True to wait until the process has printed its first line on standard output. */
   readonly firstLine?: boolean;
 }
 
-/** A running process. Its standard input stays open as long as we live, so that a child may end with us. */
+/**
+ * A running process. Its standard input stays open as long as the benchmark runs, so that the process can notice when
+ * the benchmark ends.
+ */
 export interface BenchProcess {
   readonly pid: number;
-  /** '' when it was not waited for. */
+  /** The first line of its output; '' when it was not waited for. */
   readonly firstLine: string;
   readonly running: () => boolean;
-  /** The last of what it wrote, for messages. */
+  /** The last part of its output, for error messages. */
   readonly words: () => string;
-  /** SIGTERM, after 5 s SIGKILL, to the whole group. Safe to call twice. */
+  /** Ends the whole process group: SIGTERM, and SIGKILL after 5 seconds. It may be called twice. */
   readonly stop: () => Promise<void>;
-  /** SIGKILL to the whole group, without waiting. */
+  /** Sends SIGKILL to the whole process group without waiting. */
   readonly killNow: () => void;
   readonly write: (line: string) => void;
 }
@@ -30,12 +34,12 @@ export interface BenchProcess {
 const graceMs = 5_000;
 const keptCharacters = 8_000;
 
-/** Processes that run now; whoever owns the set kills them all when the bench itself is interrupted. */
+/** All processes that are running. The owner of the set kills them when the benchmark is interrupted. */
 export type LiveProcesses = Set<BenchProcess>;
 
 /**
- * Starts a process, and waits for its first line where asked.
- * @throws Error with its last words when it ends before that
+ * Starts a process; when `firstLine` is set, resolves after its first line.
+ * @throws Error (rejects) with its last output when it ends before that
  */
 export async function startProcess(options: ProcessOptions, live: LiveProcesses): Promise<BenchProcess> {
   const child = spawn(options.command, options.args, {

@@ -1,5 +1,6 @@
-// The ground all targets stand on: one certificate, one table of 10,000 users, one member, one folder. A target with an
-// easier ground (fewer users, another key type) would win for that alone, so nothing here is made per target.
+// What all measured programs share: one certificate, one table of 10,000 users, one API server and one folder. A
+// program with fewer users or another type of key would win for that reason alone, so nothing here is made for a single
+// program.
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import type { BenchMember } from './member.ts';
 import type { LiveProcesses } from './process.ts';
 import { userGroups } from './names.ts';
 
-/** Users in the token table of every target. */
+/** Number of users in the token table of every measured program. */
 export const userCount = 10_000;
 /** One row of the token table. */
 export interface BenchUser {
@@ -20,30 +21,30 @@ export interface BenchUser {
   readonly token: string;
 }
 
-/** Files and facts shared by all targets. */
+/** Files and facts that all measured programs share. */
 export interface Site {
   readonly dir: string;
   /**
-   * Serving certificate of every target, for 127.0.0.1 and localhost (ECDSA P-256), its key, and both in one file for
-   * haproxy.
+   * The serving certificate of every measured program (ECDSA P-256, for 127.0.0.1 and localhost), its key, and both in
+   * one file for haproxy.
    */
   readonly certFile: string;
   readonly keyFile: string;
   readonly bundleFile: string;
-  /** What clients of a target trust. */
+  /** The CA certificate that clients of the measured programs trust. */
   readonly caFile: string;
   readonly users: readonly BenchUser[];
-  /** kube-apiserver's static token format: `token,user,uid,"group,group"`. */
+  /** The token table in the format of kube-apiserver's static token file: `token,user,uid,"group,group"`. */
   readonly usersFile: string;
-  /** The user the load generator is. */
+  /** The user as whom the load generator sends requests. */
   readonly user: BenchUser;
   readonly member: BenchMember;
-  /** Every process started for this site; killed when the bench exits without closing the site. */
+  /** All processes that were started. They are killed when the benchmark exits without calling `close`. */
   readonly live: LiveProcesses;
   readonly close: () => Promise<void>;
 }
 
-/** Makes the folder, the certificate and the users, then the member by `startMember`. */
+/** Makes the folder, the certificate and the users, then starts the API server by `startMember`. */
 export async function createSite(
   startMember: (dir: string, live: LiveProcesses) => Promise<BenchMember>,
 ): Promise<Site> {
@@ -97,7 +98,7 @@ export async function createSite(
   }
 }
 
-/** What the load generator's user sends to a gateway. */
+/** Headers that the load generator sends to a gateway. */
 export function userHeaders(site: Site): HeaderPairs {
   return [
     ['Authorization', `Bearer ${site.user.token}`],
@@ -106,7 +107,10 @@ export function userHeaders(site: Site): HeaderPairs {
   ];
 }
 
-/** What a gateway sends to the member for that user; the target `direct` sends it itself. */
+/**
+ * Headers that a gateway sends to the API server for the load generator's user. Without a gateway (`direct`), the load
+ * generator sends them itself.
+ */
 export function impersonatingHeaders(site: Site): HeaderPairs {
   return [
     ['Authorization', `Bearer ${site.member.token}`],

@@ -1,6 +1,6 @@
-// `node bench/soak.ts`: identical cycles of watches, requests, execs, rotations and faults on a real control plane;
-// after each one everything is let go and what the gateway holds is compared. A leak hides in caches that fill up once,
-// so growth is judged over the later cycles only.
+// `node bench/soak.ts`: runs identical cycles of watches, requests, execs, rotations and faults on a real control
+// plane. After each cycle everything is closed, and sockets, timers and memory of the gateway are compared. Caches grow
+// at first and can look like a leak, so growth is judged only over the later cycles.
 import { parseArgs } from 'node:util';
 import { growthPerCycle, handleFaults } from './soak/judge.ts';
 import type { CycleRecord } from './soak/judge.ts';
@@ -15,9 +15,9 @@ const usage = `node bench/soak.ts [options]
   --seed N           order of faults, default 1
   --quick            2 cycles of 12 s, 100 watches, 40 requests/s: does it all work; growth is not judged`;
 
-/** Most that heap and external memory together may grow in a cycle, as a share. */
+/** By what share heap and external memory together may grow per cycle. */
 const growthLimit = 0.005;
-/** Cycles before this one fill caches and are not judged. */
+/** The first cycle whose growth is judged. In the cycles before it, caches fill. */
 const firstJudged = 4;
 
 const { values } = parseArgs({
@@ -61,7 +61,8 @@ async function main(): Promise<number> {
       await site.idle();
       const holdings = await site.gateway.holdings();
       const streams = await site.openStreams();
-      // The baseline is a gateway that has been used once: connections of probes, caches and compiled code are there.
+      // Later cycles are compared with the state after the first cycle, when connections of probes, caches and compiled
+      // code exist.
       const reference = records[0]?.holdings ?? holdings;
       records.push({ cycle, holdings, streams, ...outcome });
       const found = [...outcome.faults, ...handleFaults(reference, holdings, streams)];

@@ -1,23 +1,24 @@
-// Proves before anything is measured that a target does the whole work: token to user, impersonation, none of the
-// client's own credentials. A target that fails open would reach the member as the gateway; the member then answers
-// 403, and so would every sample.
+// Checks before a measurement that a program does all the work: maps the token to a user, impersonates that user, and
+// does not pass on the client's credentials. One that does not would reach the API server with the gateway's own
+// rights, and every sample would be a 403.
 import assert from 'node:assert/strict';
 
 import { userGroups } from './names.ts';
 import { type Site } from './site.ts';
 import { askOnce, type RunningTarget, type Target } from './targets/target.ts';
 
-/** kube-apiserver puts every impersonated user into it, whatever the gateway sent. */
+/** A group that kube-apiserver adds to every impersonated user, whatever the gateway sent. */
 const addedByMember = 'system:authenticated';
-/** Headers of a client that tries to be someone else; no target may pass them on. */
+/** Headers of a client that pretends to be somebody else; no program may pass them on. */
 const hostile = [
   ['Cookie', 'session=1'],
   ['X-Remote-User', 'system:admin'],
 ] as const;
 
 /**
- * Asks through the target who the member thinks is asking, and on the stub what arrived.
- * @throws Error when the member saw anything but the user of the token, impersonated with the gateway's credential
+ * Asks the API server through the program which user it sees, and with the stub also which headers arrived.
+ * @throws Error (rejects) when the API server saw anything but the token's user, impersonated with the gateway's
+ * credential
  */
 export async function verifyEqualWork(site: Site, target: Target, running: RunningTarget): Promise<void> {
   const review = await askOnce(
@@ -35,7 +36,7 @@ export async function verifyEqualWork(site: Site, target: Target, running: Runni
   assert.equal(user.username, site.user.name, `${target.title}: the member saw another user`);
   const groups = user.groups.filter((group) => group !== addedByMember);
   assert.deepEqual(groups.sort(), [...userGroups].sort(), `${target.title}: the member saw other groups`);
-  // It has no users to refuse.
+  // The programs `direct` and `kubectl-proxy` have no users, so they cannot refuse an unknown token.
   if (target.name === 'direct' || running.plain === true) return;
   await refusesStranger(target, running);
   if (site.member.kind === 'stub') await compareHeaders(site, target, running);

@@ -1,9 +1,9 @@
-// The flags of `serve` for the audit log, named as kube-apiserver names them. The defaults in --help are the
-// constants of the configuration.
+// The audit flags of `portcullis serve`, with kube-apiserver's names. The defaults shown in --help come from the code
+// that reads the configuration.
 import type { Command } from 'commander';
 import { auditDefaults } from '../gateway/audit/config.ts';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/** Adds the audit flags. Their values are checked later, with the rest of the configuration. */
 export function addAuditFlags(command: Command): Command {
   const flag = (flags: string, description: string, name: keyof typeof auditDefaults): void =>
     void command.option(flags, `${description} (default: ${auditDefaults[name]})`);

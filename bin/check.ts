@@ -1,5 +1,5 @@
-// `portcullis check`: the flags of serve, what is weak in what they mean, and how it is printed. It takes serve's
-// own flags, so that a configuration that runs is never refused here.
+// The command `portcullis check`: looks for weaknesses in a configuration of `serve` and prints them. It takes all
+// flags of `serve`, so that every configuration with which `serve` runs can be checked.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';
@@ -17,7 +17,10 @@ Examples:
   # in CI: files only, two points accepted
   $ portcullis check --config portcullis.yaml --offline --accept StaticTokens,ExecPlugin -o json`;
 
-/** Adds the verb. @param serve whose flags it takes */
+/**
+ * Adds the command `check` to the program.
+ * @param serve the command `serve`; `check` accepts all its flags
+ */
 export function addCheckCommand(program: Command, serve: Command, verbs: LongRunningVerbs): void {
   const check = program
     .command('check')
@@ -28,14 +31,18 @@ export function addCheckCommand(program: Command, serve: Command, verbs: LongRun
     .addHelpText('after', examples)
     .action(async (options: CheckOptions) => void (await verbs.check(options)));
   for (const option of serve.options) {
-    // Shown where they belong; a copy, because hiding is a property of the option.
+    // The help of `check` does not list the flags of `serve`, except --config. Each flag is copied before it is hidden,
+    // because otherwise it would be hidden in the help of `serve` too.
     check.addOption(
       Object.assign(Object.create(Option.prototype) as Option, option, { hidden: option.long !== '--config' }),
     );
   }
 }
 
-/** Checks and prints. @returns the exit code */
+/**
+ * Runs `portcullis check` and prints the result.
+ * @returns the exit code
+ */
 export async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
   const { checkConfiguration } = await import('../gateway/check/check.ts');
   const { output, offline = false, accept = '', ...flags } = options;

@@ -1,5 +1,5 @@
-// The text the demo prints: what runs, and commands that can be copied. All names in them come from the clusters'
-// own objects, so that each command works as it stands.
+// The text that the demo prints: what is running, and commands to copy. All names in the commands are taken from
+// objects in the simulated clusters, so that each command works as printed.
 import type { Gateway } from '../gateway/start/gateway.ts';
 import type { Simulator } from '../sim/server.ts';
 import { demoUsers } from '../sim/workloads/workloads.ts';
@@ -12,7 +12,7 @@ interface NamedObject {
   };
 }
 
-/** The demo's page. */
+/** The text that the demo prints after its start. */
 export function demoCommands(parts: {
   readonly gateway: Gateway;
   readonly simulators: readonly Simulator[];

@@ -1,7 +1,7 @@
-// Names of the demo's clusters: DNS labels, all different for any number of clusters.
+// Names of the demo's clusters. They are valid DNS labels and all different, whatever the number of clusters.
 const names = ['frankfurt', 'virginia', 'staging'];
 
-/** Name of the demo cluster with that index. */
+/** Name of the demo's cluster with this index, which begins at 0. */
 export function demoClusterName(index: number): string {
   return names[index] ?? `edge-${index - names.length + 1}`;
 }

@@ -1,5 +1,6 @@
-// Looks whether the demo's addresses can be had, before anything of it runs. Easy to get wrong: each taken one must be
-// named at once, or somebody who chooses another for the first only meets the second.
+// Checks whether the demo's listen addresses are free, before anything is started. Easy to get wrong: report all
+// addresses that are taken at once. Otherwise a person who chooses another for the first one runs into the second one
+// next.
 import { createServer } from 'node:net';
 import { Failure } from '../cli/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';
@@ -7,8 +8,9 @@ import type { HostPort } from '../lib/text/host-port.ts';
 import { listenAt } from '../gateway/start/listen.ts';
 
 /**
- * Returns when both addresses are free; whatever else is wrong with one is told by who listens there.
- * @throws Failure (rejects) naming those that are taken, who may have them, and how to choose others
+ * Returns when both addresses are free. It looks only for addresses in use; other errors are reported when the address
+ * is opened.
+ * @throws Failure (rejects) that names the addresses in use and how to choose others
  */
 export async function refuseTakenPorts(
   addresses: Readonly<Record<'--listen' | '--ops-listen', HostPort>>,

@@ -1,5 +1,5 @@
-// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. The names
-// in the printed commands are taken from what runs.
+// The command `portcullis demo`: starts simulated clusters and a gateway in one process, writes a kubeconfig, and
+// prints commands to try.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -24,10 +24,13 @@ import { refuseTakenPorts } from './demo-ports.ts';
 import type { DemoOptions } from './options.ts';
 
 const memberUser = 'portcullis-gateway';
-/** As whom the index reads members. */
+/** The user that the gateway's index impersonates. */
 const indexUser = 'portcullis:index';
 
-/** The right to impersonate, and of the index to read: what a real cluster gives the gateway, too. */
+/**
+ * The rights that a simulated cluster grants the gateway, the same as a real cluster would: to impersonate, and to read
+ * for the index.
+ */
 const memberAccess = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -64,7 +67,8 @@ const memberAccess = [
 /**
  * Runs the demo until Ctrl-C.
  * @returns the exit code
- * @throws Failure, AddressError (rejects) naming the flag when a port is taken; Error for an address that is none
+ * @throws Failure or AddressError (rejects) that names the flag when a port is in use; Error when an address is
+ * malformed
  */
 export async function demo(options: DemoOptions): Promise<number> {
   const listen = address('--listen', options.listen);
@@ -74,7 +78,8 @@ export async function demo(options: DemoOptions): Promise<number> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const closers: (() => void | Promise<void>)[] = [];
   try {
-    // Of this run only: a second demo that finds its port taken must not change the tokens of the first.
+    // The files of each run have a folder of their own. Otherwise a second demo, which then finds its port in use,
+    // would overwrite the tokens of the first.
     const runDir = mkdtempSync(join(dataDir, 'run-'));
     closers.push(() => rmSync(runDir, { recursive: true, force: true }));
     const members = await startMembers(options.clusters, closers);
@@ -104,11 +109,11 @@ export async function demo(options: DemoOptions): Promise<number> {
 
 interface Member {
   readonly simulator: Simulator;
-  /** The gateway's token there. */
+  /** The token with which the gateway authenticates to this simulated cluster. */
   readonly token: string;
 }
 
-/** Starts the simulated clusters, full of workloads; what ends them is added to `closers`. */
+/** Starts the simulated clusters and fills them with workloads. Functions that stop them are added to `closers`. */
 async function startMembers(count: number, closers: (() => void | Promise<void>)[]): Promise<readonly Member[]> {
   const members: Member[] = [];
   for (let i = 0; i < count; i++) {
@@ -129,7 +134,7 @@ async function startMembers(count: number, closers: (() => void | Promise<void>)
   return members;
 }
 
-/** Where this run listens and keeps its files. */
+/** Listen addresses and files of this run. */
 interface RunSettings {
   readonly listen: HostPort;
   readonly opsListen: HostPort;
@@ -184,7 +189,7 @@ function secret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** What the gateway reads: one context a simulated cluster. */
+/** The kubeconfig that the gateway reads, with one context for each simulated cluster. */
 function membersKubeconfig(members: readonly Member[]): string {
   return stringify({
     apiVersion: 'v1',
@@ -212,8 +217,8 @@ function membersKubeconfig(members: readonly Member[]): string {
 }
 
 /**
- * What a person uses: `portcullis` for the gateway itself, `portcullis-<cluster>` as the first user,
- * `<user>@portcullis-<cluster>` as the others.
+ * The kubeconfig for the person who runs the demo. Context `portcullis` is the gateway itself, `portcullis-<cluster>`
+ * is a cluster as the first user, `<user>@portcullis-<cluster>` a cluster as another user.
  */
 function usersKubeconfig(
   gateway: Gateway,

@@ -1,10 +1,13 @@
-// The flags of `serve` that concern a hub and the identity that goes out, and the second spellings that
-// cluster-gateway's users bring. A second spelling is accepted but not shown in --help.
+// The flags of `portcullis serve` about the hub and about the user that clusters see. Some have a second name that
+// users of cluster-gateway know; it is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/**
+ * Adds the flags about the hub, and about the user that clusters see. Their values are checked later, with the rest of
+ * the configuration.
+ */
 export function addHubFlags(command: Command, note: (text: string) => void): Command {
   addHubObjectFlags(command);
   addHubDecisionFlags(command);
@@ -12,7 +15,7 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
   return addSecondSpellings(command, note);
 }
 
-/** Where the hub is and which of its objects are read. */
+/** Flags about where the hub is and which of its objects describe clusters. */
 function addHubObjectFlags(command: Command): void {
   command
     .option(
@@ -60,7 +63,7 @@ function addHubObjectFlags(command: Command): void {
     .option('--api-services <names>', 'APIServices that get its CA as caBundle');
 }
 
-/** What the hub is asked about callers. */
+/** Flags about what the hub is asked about callers. */
 function addHubDecisionFlags(command: Command): void {
   command
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
@@ -78,7 +81,7 @@ function addHubDecisionFlags(command: Command): void {
     .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)');
 }
 
-/** Who goes out to the clusters, and through which tunnel. */
+/** Flags about the user that clusters see, and about konnectivity's proxy. */
 function addHubIdentityFlags(command: Command): void {
   command
     .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
@@ -119,7 +122,10 @@ function addSecondSpellings(command: Command, note: (text: string) => void): Com
     );
 }
 
-/** What each of cluster-gateway's gates means here. */
+/**
+ * A warning for a feature gate of cluster-gateway: whether the gateway behaves otherwise, and whether the flag can be
+ * removed.
+ */
 function featureGateNote(gate: string): string {
   const [name = '', value = ''] = gate.split('=');
   if (name === 'ClientIdentityPenetration' && value === 'false') {

@@ -1,8 +1,8 @@
-// The flags of `serve` for the index. The defaults in --help are the constants of the configuration.
+// The index flags of `portcullis serve`. The defaults shown in --help come from the code that reads the configuration.
 import type { Command } from 'commander';
 import { indexDefaults } from '../gateway/config/index-config.ts';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/** Adds the index flags. Their values are checked later, with the rest of the configuration. */
 export function addIndexFlags(command: Command): Command {
   return command
     .option(

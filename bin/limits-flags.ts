@@ -1,9 +1,9 @@
-// The flags of `serve` that bound what users, clusters and clients may take. The defaults in --help are the
-// constants of the configuration.
+// The flags of `portcullis serve` that limit what users, clusters and clients may use. The defaults shown in --help
+// come from the code that reads the configuration.
 import type { Command } from 'commander';
 import { defaultLimits } from '../gateway/config/limits-config.ts';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/** Adds the flags for limits. Their values are checked later, with the rest of the configuration. */
 export function addLimitsFlags(command: Command): Command {
   const flag = (flags: string, description: string, name: keyof typeof defaultLimits): void =>
     void command.option(flags, `${description} (default: ${defaultLimits[name]})`);
@@ -17,9 +17,17 @@ export function addLimitsFlags(command: Command): Command {
   flag('--max-user-cluster-requests-inflight <n>', 'the same to one cluster', 'maxUserClusterRequestsInflight');
   flag('--max-cluster-requests-inflight <n>', 'requests to one cluster under way', 'maxClusterRequestsInflight');
   flag('--max-anonymous-requests-inflight <n>', 'requests of all who did not log in', 'maxAnonymousRequestsInflight');
-  flag('--max-requests-queued <n>', 'requests that wait for a place; more are answered 429', 'maxRequestsQueued');
+  flag(
+    '--max-requests-queued <n>',
+    'requests that may wait when a limit is reached; more are answered 429',
+    'maxRequestsQueued',
+  );
   flag('--max-user-requests-queued <n>', 'the same of one user', 'maxUserRequestsQueued');
-  flag('--request-queue-timeout <duration>', 'longest wait for a place', 'requestQueueTimeout');
+  flag(
+    '--request-queue-timeout <duration>',
+    'how long a request may wait when a limit is reached',
+    'requestQueueTimeout',
+  );
   flag('--max-streams <n>', 'open watches, logs and upgrades', 'maxStreams');
   flag('--max-user-streams <n>', 'the same of one user', 'maxUserStreams');
   flag('--max-cluster-streams <n>', 'the same of one cluster', 'maxClusterStreams');

@@ -1,34 +1,35 @@
-// Flags of `serve` and `demo` as typed: text, unchecked, undefined where not given. `serve` gets no defaults here,
-// because a value in --config wins over a default and loses to a flag.
+// Types of the flags of `serve`, `demo` and `check` as the person wrote them: unchecked text, undefined when not given.
+// Flags of `serve` get no default values here. A flag overrides the configuration file, so a default would override it
+// too.
 import type { ConfigInput } from '../gateway/config/written.ts';
 
-/** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */
+/** Flags of `portcullis serve`. Their values are checked later, with the rest of the configuration. */
 export type ServeOptions = ConfigInput;
 
-/** Flags of `portcullis demo`; defaults filled in, as no file can say otherwise. */
+/** Flags of `portcullis demo`. Default values are filled in already, since the demo reads no configuration file. */
 export interface DemoOptions {
-  /** `HOST:PORT` */
+  /** Listen address of the gateway, as `HOST:PORT`. */
   readonly listen: string;
-  /** `HOST:PORT` */
+  /** Listen address for metrics and health checks, as `HOST:PORT`. */
   readonly opsListen: string;
-  /** Number of simulated clusters, 1 to 100. */
+  /** Number of simulated clusters, from 1 to 100. */
   readonly clusters: number;
-  /** Where to write the kubeconfig; undefined lets the demo choose. */
+  /** File for the kubeconfig; when undefined, the demo chooses one. */
   readonly kubeconfigOut?: string;
 }
 
 /**
- * Runs a gateway until it gets a signal. Resolves with the exit code; a rejection is printed and its `exitCode`
- * used, else 1.
+ * The commands that need the code of the gateway. Each promise resolves with the exit code, or with nothing for 0. When
+ * it rejects, the error is printed and its field `exitCode` (or 1) is used.
  */
 export interface LongRunningVerbs {
   serve(options: ServeOptions): Promise<number | void>;
   demo(options: DemoOptions): Promise<number | void>;
-  /** Ends by itself, but needs a gateway's code. */
+  /** Runs `portcullis check`, which ends by itself; `serve` and `demo` run until they get a signal. */
   check(options: CheckOptions): Promise<number | void>;
 }
 
-/** Flags of the verb, and those of serve. */
+/** Flags of `portcullis check`: its own, and all flags of `serve`. */
 export interface CheckOptions extends ServeOptions {
   readonly output: 'table' | 'json';
   readonly offline?: boolean;

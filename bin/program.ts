@@ -1,6 +1,5 @@
-// The command line as one commander program: which verbs there are, what they print for --help, and how they exit.
-// Exit codes are 0 for done, 1 for failed, 2 for a wrong flag or configuration; commander's own 1 for usage faults
-// becomes 2.
+// The command line as a commander program: its commands, their help and their exit codes. Exit codes are 0 for done, 1
+// for failed, 2 for a wrong flag or configuration. commander exits with 1 for a wrong flag; that is changed to 2.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addCompletionCommand } from '../cli/completion/completion.ts';
@@ -19,7 +18,10 @@ import { addLimitsFlags } from './limits-flags.ts';
 import { addTracingFlags } from './tracing-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 
-/** Columns of help texts, fixed so that the reference page does not depend on who writes it. */
+/**
+ * Width of help texts in characters. It is fixed, so that the generated page about the command line is the same on
+ * every terminal.
+ */
 const helpWidth = 110;
 
 const programExamples = `
@@ -56,7 +58,7 @@ Examples:
   # everything in a file; flags override it
   $ portcullis serve --config portcullis.yaml --listen 127.0.0.1:9443`;
 
-/** Builds the program. Nothing runs until it parses; `name` is what it calls itself in usage lines. */
+/** Builds the program; no command runs before it parses arguments. `name` is shown in usage lines. */
 export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 'portcullis'): Command {
   const program = new Command(name)
     .description('One door to every Kubernetes cluster.')
@@ -86,8 +88,8 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
 }
 
 /**
- * Runs one command line.
- * @param args without node and script, as in `['get', 'clusters']`
+ * Runs one command.
+ * @param args arguments without node and script, for example `['get', 'clusters']`
  * @returns the exit code; never rejects
  */
 export async function run(
@@ -106,21 +108,21 @@ export async function run(
     await makeProgram(recording, terminal, name).parseAsync([...args], { from: 'user' });
     return code;
   } catch (error) {
-    // Commander has printed its own message already; --help and --version end here with 0.
+    // commander has printed its message already. --help and --version also end here, with the exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     terminal.note(describeFailure(error));
     return exitCodeOf(error);
   }
 }
 
-/** Entry point of the executable: `argv` is that of the process. */
+/** Entry point of the executable. `argv` is process.argv; resolves with the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // `portcullis … | head` closes our stdout early; that is no failure of ours and not worth a stack trace.
+  // `portcullis … | head` closes standard output early. That is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
   const isPlugin = basename(argv[1] ?? '').startsWith('kubectl-');
-  // Loaded on use: the verbs that only ask a gateway should not pay for a gateway.
+  // The code of the gateway is imported only for the commands that need it, so that all other commands start quickly.
   const verbs: LongRunningVerbs = {
     serve: async (options) => (await import('../gateway/main.ts')).serve(options),
     demo: async (options) => (await loadDemo()).demo(options),
@@ -129,7 +131,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   return run(argv.slice(2), verbs, processTerminal(), isPlugin ? 'kubectl portcullis' : 'portcullis');
 }
 
-/** @throws Failure (rejects) in the image, which carries no simulator. */
+/**
+ * Imports the demo.
+ * @throws Failure (rejects) in the container image, which has no simulated clusters
+ */
 async function loadDemo(): Promise<typeof import('./demo.ts')> {
   try {
     return await import('./demo.ts');
@@ -209,13 +214,16 @@ function append(value: string, earlier: readonly string[] | undefined): readonly
   return [...(earlier ?? []), value];
 }
 
-/** Every command ends a usage error with the command that shows its own help. */
+/** Makes every error about wrong flags end with the help command to run, for `command` and all its subcommands. */
 function adviseAfterErrors(command: Command, path: string): void {
   command.showHelpAfterError(`Run "${path} --help" to see what is possible.`);
   for (const child of command.commands) adviseAfterErrors(child, `${path} ${child.name()}`);
 }
 
-/** A mistyped flag is repeated in the message, what was given to it is not: `--tokn=SECRET`. */
+/**
+ * Security: an unknown flag is named in the message, but its value is removed, since it may be a secret:
+ * `--tokn=SECRET`.
+ */
 function withoutValue(text: string): string {
   return text.replace(/'(--?[^'=\s]+)=[^']*'/g, "'$1'");
 }

@@ -1,9 +1,9 @@
-// The page docs/reference/command-line.md as text, made from the program itself. It quotes --help word for word:
-// after a change there, run `node bin/write-reference.ts`. A test compares the two.
+// Generates the page docs/reference/command-line.md from the program. The page contains the output of --help. After a
+// change of commands or flags, run `node bin/write-reference.ts`; a test fails until the page is up to date.
 import type { Command } from 'commander';
 import { makeProgram } from './program.ts';
 
-/** Where the page lives, from the root of the checkout. */
+/** Path of the page, relative to the root of the repository. */
 export const referencePath = 'docs/reference/command-line.md';
 
 const head = `# Command line
@@ -29,7 +29,7 @@ next step.
 | \`XDG_STATE_HOME\` | \`serve\` | where the data directory is unless \`--data-dir\` says otherwise |
 `;
 
-/** Text of the page: the head, then one section a command with its --help. */
+/** Text of the page: an introduction, then a section with the --help of each command. */
 export function referencePage(): string {
   let shown = '';
   const program = makeProgram(

@@ -1,8 +1,8 @@
-// The flags of `serve` for traces. OpenTelemetry's environment variables turn traces on as well, so the help names
-// both.
+// The tracing flags of `portcullis serve`. Environment variables of OpenTelemetry turn tracing on as well, so the help
+// mentions them.
 import type { Command } from 'commander';
 
-/** Adds them; what was typed is checked with the rest of the configuration. */
+/** Adds the tracing flags. Their values are checked later, with the rest of the configuration. */
 export function addTracingFlags(command: Command): Command {
   return command
     .option(

@@ -1,4 +1,4 @@
-// Writes docs/reference/command-line.md anew. Run it after changing a command or flag: node bin/write-reference.ts
+// Writes docs/reference/command-line.md. Run it after changing a command or flag: node bin/write-reference.ts
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { referencePage, referencePath } from './reference.ts';
 

@@ -1,9 +1,9 @@
-// Prints what `portcullis check` found. Names of clusters and messages of members are foreign text: control
+// Prints what `portcullis check` found. Security: names of clusters and messages come from outside, so control
 // characters in them are made visible before they reach the terminal.
 import { printable } from './failure.ts';
 import { align } from './table.ts';
 
-/** One weak point; see gateway/check. */
+/** One weakness. It has the same fields as `Weakness` in gateway/check. */
 export interface ReportedWeakness {
   readonly name: string;
   readonly severity: string;
@@ -12,31 +12,34 @@ export interface ReportedWeakness {
   readonly fix: string;
 }
 
-/** The result of a check. */
+/** What `portcullis check` has found. */
 export interface CheckReport {
   readonly weaknesses: readonly ReportedWeakness[];
-  /** What could not be looked at. */
+  /** What could not be checked, and why. */
   readonly unread: readonly { readonly where: string; readonly what: string }[];
 }
 
-/** Weak points the operator lives with, by name. */
+/** Names of weaknesses that the operator accepts (`--accept`). */
 export type Accepted = ReadonlySet<string>;
 
-/** 0: nothing weak, 1: weak, 2: something could not be read. Accepted points do not count. */
+/**
+ * The exit code: 0 when nothing is weak, 1 when something is, 2 when something could not be read. Accepted weaknesses
+ * are not counted.
+ */
 export function checkExitCode({ weaknesses, unread }: CheckReport, accepted: Accepted): 0 | 1 | 2 {
   if (unread.length > 0) return 2;
   return weaknesses.some(({ name }) => !accepted.has(name)) ? 1 : 0;
 }
 
-/** JSON for programs: the same fields, and whether each point was accepted. */
+/** The report as JSON for programs. Each weakness also says whether it is accepted. */
 export function checkJson({ weaknesses, unread }: CheckReport, accepted: Accepted): string {
   const list = weaknesses.map((one) => ({ ...one, accepted: accepted.has(one.name) }));
   return `${JSON.stringify({ weaknesses: list, unread }, null, 4)}\n`;
 }
 
 /**
- * What counts, worst first: a line of the table, below it what is the matter and what to do; then what could not be
- * read.
+ * The report as a table for people: the weaknesses that are not accepted, each with an explanation and a fix, then what
+ * could not be read.
  */
 export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accepted): string {
   const counted = weaknesses.filter(({ name }) => !accepted.has(name));
@@ -52,7 +55,7 @@ export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accept
   return [...(counted.length === 0 ? [] : [`${head}\n`]), ...table, ...faults].join('');
 }
 
-/** One sentence for people. */
+/** A summary in one sentence. */
 export function checkSummary(report: CheckReport, accepted: Accepted): string {
   const counted = report.weaknesses.filter(({ name }) => !accepted.has(name)).length;
   const rest = report.weaknesses.length - counted;

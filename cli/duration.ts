@@ -1,10 +1,11 @@
-// Ages as kubectl prints them. Kubectl drops precision in steps (119s, 2m, 9m59s, 10m, 179m, 3h), it does not round.
+// Ages as kubectl prints them. As ages grow, kubectl drops the smaller unit (119s, 2m, 9m59s, 10m, 179m, 3h); it does
+// not round.
 
 const minuteMs = 60_000;
 
 /**
- * A duration in the words of `k8s.io/apimachinery/pkg/util/duration.HumanDuration`.
- * @param durationMs milliseconds; two seconds into the future still count as now, further is `<invalid>`
+ * A duration as Go's `k8s.io/apimachinery/pkg/util/duration.HumanDuration` prints it.
+ * @param durationMs milliseconds. A time less than two seconds in the future is `0s`; later times are `<invalid>`
  */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);

@@ -1,16 +1,18 @@
-// The one error type the command line throws on purpose: a message and the next step to take. Messages are printed
-// as they are, so they never carry a token or a key.
+// The error type that commands throw on purpose: a message and what to do next. Security: messages are printed as they
+// are, so they must never contain a token or a key.
 
-/** What a process of ours may exit with: done, tried and failed, or asked for something impossible. */
+/** Exit codes: `ok` when done, `failed` when it was tried without success, `usage` when flags or files are wrong. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** One of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** A failure with its remedy. `exitCode` 1 means the work failed, 2 that flags or configuration cannot be right. */
+/**
+ * An error with advice for the person. `exitCode` is 1 when the work failed, 2 when flags or configuration are wrong.
+ */
 export class Failure extends Error {
   readonly exitCode: 1 | 2;
-  /** What the person should do, a sentence or a command; '' when the message says it all. */
+  /** What the person should do, a sentence or a command; '' when the message says everything. */
   readonly nextStep: string;
 
   constructor(
@@ -25,7 +27,7 @@ export class Failure extends Error {
   }
 }
 
-/** A {@link Failure} with exit code 2: wrong flags, unreadable or malformed files. */
+/** A {@link Failure} with exit code 2: wrong flags, or files that are unreadable or malformed. */
 export function usageFailure(message: string, nextStep: string, cause?: unknown): Failure {
   return new Failure(message, nextStep, { exitCode: exitCodes.usage, cause });
 }
@@ -33,12 +35,13 @@ export function usageFailure(message: string, nextStep: string, cause?: unknown)
 const accidents = [TypeError, ReferenceError, RangeError, SyntaxError, URIError];
 
 /**
- * How an error is shown: `portcullis: message`, then the next step on its own line. Control characters are made
- * visible. An error that the language throws, not we, is a bug and keeps its stack.
+ * How an error is printed: `portcullis: message`, then the next step on its own line. Control characters are made
+ * visible. An error such as TypeError is a bug in Portcullis and is printed with its stack.
  */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `portcullis: ${printable(String(error))}\n`;
-  // Node's own errors are such types too, but carry a code, and are about the world more often than about us.
+  // Errors of Node can be a TypeError and the like too, but they have a code. They mostly report a problem of the
+  // system, not a bug.
   if (!('code' in error) && accidents.some((accident) => error instanceof accident)) {
     return `portcullis: this is a bug, please report it\n${printable(error.stack ?? error.message)}\n`;
   }
@@ -46,7 +49,7 @@ export function describeFailure(error: unknown): string {
   return `portcullis: ${printable(error.message)}\n${nextStep === '' ? '' : `${printable(nextStep)}\n`}`;
 }
 
-/** Exit code for anything thrown: its own `exitCode` when it carries a sensible one, else 1. */
+/** The exit code for a thrown value: its field `exitCode` when that is a number from 1 to 255, otherwise 1. */
 export function exitCodeOf(error: unknown): number {
   if (typeof error === 'object' && error !== null && 'exitCode' in error) {
     const { exitCode } = error;
@@ -56,8 +59,8 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * Text that cannot move the cursor or recolour the terminal: escape sequences in a server's answer become visible, as
- * kubectl does. Line feeds and tabs stay.
+ * Makes control characters visible, as kubectl does, so that a server's answer cannot move the cursor or change colours
+ * of the terminal. Newlines and tabs are kept.
  */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (character) =>

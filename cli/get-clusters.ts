@@ -1,5 +1,5 @@
-// `portcullis get clusters`: the clusters behind a gateway, with their state, as the server's own Table says it.
-// With json and yaml the list is printed as received: fields that a newer gateway adds are kept.
+// `portcullis get clusters`: prints the clusters behind a gateway and their state. The columns are those of the Table
+// that the gateway sends. With json and yaml the list is printed as received, so fields of a newer gateway are kept.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -11,12 +11,12 @@ import { getJson } from './connection/http.ts';
 import { printTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Flags of the verb, as commander parses them. */
+/** Flags of `portcullis get clusters`, as commander parses them. */
 export interface GetClustersFlags extends ConnectionFlags, KubeconfigFlags {
   readonly output: 'table' | 'wide' | 'json' | 'yaml';
 }
 
-// What kubectl asks for: a Table, or JSON from a server that makes none.
+// The Accept header that kubectl sends: a Table, or plain JSON from a server that has no Tables.
 const acceptTable = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
 const examples = `
@@ -31,8 +31,8 @@ Examples:
   $ portcullis get clusters --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN" -o json`;
 
 /**
- * Asks for the clusters and prints them.
- * @throws Failure when the gateway cannot be reached or refuses
+ * Asks the gateway for its clusters and prints them.
+ * @throws Failure (rejects) when the gateway cannot be reached or refuses
  */
 export async function getClusters(flags: GetClustersFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
@@ -50,7 +50,7 @@ export async function getClusters(flags: GetClustersFlags, terminal: Terminal): 
   else terminal.print(text);
 }
 
-/** Adds `get` with its one resource to the program. */
+/** Adds the command `get clusters` to the program. */
 export function addGetCommand(program: Command, terminal: Terminal): void {
   const get = program
     .command('get')

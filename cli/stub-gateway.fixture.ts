@@ -1,5 +1,5 @@
-// A gateway just real enough to test the command line against: TLS with its own CA, tokens and client certificates, one
-// cluster list. Only tests of this room import it; it is no part of the product.
+// For tests: a small imitation of a gateway to run commands against, with TLS by its own CA, tokens, client
+// certificates and one list of clusters.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { webcrypto } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 
-import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
+import 'reflect-metadata'; // must come before the import of @peculiar/x509, which needs this polyfill
 import {
   BasicConstraintsExtension,
   PemConverter,
@@ -22,20 +22,20 @@ import type { Terminal } from './terminal.ts';
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 type Keys = Parameters<typeof X509CertificateGenerator.createSelfSigned>[0]['keys'];
 
-/** A pair in PEM. */
+/** Certificate and private key as PEM. */
 export interface PemPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certificate authority for one test file. */
+/** A certificate authority for the tests of one file. */
 export interface TestAuthority {
   readonly caPem: string;
-  /** A leaf for a name; `hosts` become subject alternative names. */
+  /** Issues a certificate; `hosts` become its subject alternative names. */
   issue(commonName: string, hosts?: readonly string[]): Promise<PemPair>;
 }
 
-/** Makes a CA with P-256 keys, valid for an hour. */
+/** Makes a CA that is valid for an hour. */
 export async function makeAuthority(name = 'portcullis test'): Promise<TestAuthority> {
   const keys = await makeKeys();
   const times = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
@@ -82,23 +82,23 @@ async function makeKeys(): Promise<Keys> {
   return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as unknown as Keys;
 }
 
-/** What the stub answers; change fields between requests. */
+/** What the stub answers. Tests may change the fields between requests. */
 export interface StubAnswers {
   token: string;
-  /** Common name of the client certificate that is let in. */
+  /** Common name of the client certificates that the stub accepts. */
   clientName: string;
   clusters: readonly unknown[];
   table: unknown;
-  /** Answers in place of everything above when set. */
+  /** When set, this function answers every request, and all other fields are ignored. */
   override: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
-/** A running stub. */
+/** A running stub gateway. */
 export interface StubGateway {
   readonly url: string;
   readonly port: number;
   readonly answers: StubAnswers;
-  /** `METHOD path`, Accept and whether a token came, of every request. */
+  /** All requests so far: method and path, Accept, Host and token of each. */
   readonly requests: {
     readonly line: string;
     readonly accept: string;
@@ -108,7 +108,7 @@ export interface StubGateway {
   close(): Promise<void>;
 }
 
-/** Starts a stub on a free loopback port. `basePath` is where its root is. */
+/** Starts a stub gateway on a free port of the loopback address. `basePath` is the path of its root. */
 export async function startStub(authority: TestAuthority, basePath = ''): Promise<StubGateway> {
   const pair = await authority.issue('gateway', ['127.0.0.1', 'gateway.test']);
   const answers: StubAnswers = {
@@ -167,7 +167,7 @@ export async function startStub(authority: TestAuthority, basePath = ''): Promis
   };
 }
 
-/** A cluster as the gateway lists it. */
+/** A cluster in the form in which the gateway lists it. */
 export function cluster(name: unknown, conditions: readonly unknown[] = []): unknown {
   return { metadata: { name }, status: { conditions } };
 }
@@ -183,7 +183,7 @@ export function sendStatus(response: ServerResponse, code: number, reason: strin
   sendJson(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
 }
 
-/** A terminal that remembers what was printed. */
+/** A terminal that records what was printed. */
 export function recordingTerminal(
   parts: { readonly env?: Terminal['env']; readonly homeDir?: string } = {},
 ): Terminal & {
@@ -203,7 +203,7 @@ export function recordingTerminal(
   };
 }
 
-/** A folder that goes away with the test. */
+/** A temporary folder. */
 export interface TestFolder {
   readonly path: string;
   write(name: string, text: string): string;
@@ -211,7 +211,7 @@ export interface TestFolder {
   remove(): void;
 }
 
-/** Makes a {@link TestFolder}. */
+/** Makes a {@link TestFolder}; the test must call its `remove`. */
 export function makeFolder(): TestFolder {
   const path = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
   return {

@@ -1,25 +1,25 @@
-// Prints a `meta.k8s.io/v1` Table as kubectl does. Columns come from the server, in its order; a priority above 0 is
-// for `wide` only. Cells are foreign text: control characters in them are made visible.
+// Prints a `meta.k8s.io/v1` Table as kubectl does. The columns are the server's, in its order; those with a priority
+// above 0 appear only with `wide`. Security: cells come from outside, so control characters in them are made visible.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
 import { isJsonObject } from './connection/http.ts';
 import type { JsonObject } from './connection/http.ts';
 
-// k8s.io/cli-runtime/pkg/printers/tabwriter.go: minimal width 6, padding 3.
+// Minimum width of a column, and the space between columns, as in k8s.io/cli-runtime/pkg/printers/tabwriter.go.
 const minimalWidth = 6;
 const padding = 3;
 
 /** How to print a Table. */
 export interface TableOptions {
-  /** Also the columns of priority above 0. */
+  /** True to print also the columns with a priority above 0. */
   readonly wide: boolean;
-  /** Unix milliseconds that ages are counted from. */
+  /** The present time in milliseconds since 1970, from which ages are computed. */
   readonly nowMs: number;
 }
 
 /**
- * The text of a Table, one line a row below a line of upper-case names; '' when it has no rows.
- * @param table a `Table` as received; faulty rows and cells are shown empty rather than refused
+ * The Table as text: a line with column names in upper case, then one line for each row; '' when there are no rows.
+ * @param table the object as received. Malformed rows and cells are printed empty
  */
 export function printTable(table: JsonObject, options: TableOptions): string {
   const columns = listOf(table['columnDefinitions'])
@@ -40,7 +40,7 @@ export function printTable(table: JsonObject, options: TableOptions): string {
   return align([columns.map(({ name }) => printable(name.toUpperCase())), ...rows]);
 }
 
-/** Cells aligned in columns, three spaces apart; the last column is not padded. */
+/** Aligns cells in columns, three spaces apart; the last column is not padded. */
 export function align(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const line of lines) {
@@ -59,7 +59,7 @@ export function align(lines: readonly (readonly string[])[]): string {
 function showCell(cell: unknown, isDate: boolean, nowMs: number): string {
   if (cell === null || cell === undefined) return '';
   const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
-  // A server may send the age ready-made ("3d", as apiextensions does) or the time it counts from.
+  // Some servers send an age as text ("3d", as apiextensions does), others the time from which the age is computed.
   if (isDate && /^\d{4}-\d{2}-\d{2}T/.test(text)) return humanDuration(nowMs - Date.parse(text));
   const lineEnd = text.search(/[\f\n\r]/);
   return printable(lineEnd < 0 ? text : `${text.slice(0, lineEnd)}...`).replaceAll('\t', ' ');

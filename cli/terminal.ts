@@ -1,20 +1,20 @@
-// Everything a verb may touch of its process, passed in so that tests need no process. Results go to `print`
-// (stdout, which others parse), everything for people goes to `note` (stderr).
+// What a command may use of its process, passed in so that tests need no process. Results go to `print` (standard
+// output, which programs may parse); messages for people go to `note` (standard error).
 import { homedir } from 'node:os';
 
-/** The surroundings of one run of the command line. */
+/** What a command may use of its process: environment, clock and output. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
-  /** Unix milliseconds, for ages. */
+  /** The present time in milliseconds since 1970, for ages. */
   nowMs(): number;
-  /** Writes to stdout; the text brings its own line feeds. */
+  /** Writes to standard output, without adding a newline. */
   print(text: string): void;
-  /** Writes to stderr; the text brings its own line feeds. */
+  /** Writes to standard error, without adding a newline. */
   note(text: string): void;
 }
 
-/** The terminal of this very process. */
+/** A {@link Terminal} for the present process. */
 export function processTerminal(): Terminal {
   return {
     env: process.env,

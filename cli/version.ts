@@ -1,4 +1,5 @@
-// `portcullis version`: which Portcullis and which Node this is, and which Portcullis a gateway is.
+// `portcullis version`: prints the version of Portcullis and of Node, and the version of a gateway if the flags name
+// one.
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import type { Command } from 'commander';
@@ -8,7 +9,10 @@ import { Failure } from './failure.ts';
 import { getJson } from './connection/http.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Version of the package this file belongs to; both the checkout and `dist` have package.json above them. */
+/**
+ * The version in package.json, which is one folder above this file in a checkout and two above in `dist`.
+ * @throws Error when neither exists
+ */
 export function packageVersion(): string {
   for (const above of ['../package.json', '../../package.json']) {
     try {
@@ -17,14 +21,15 @@ export function packageVersion(): string {
         return parsed.version;
       }
     } catch (error) {
-      // dist/cli has no package.json one level up; anything else is a broken installation and worth its stack trace.
+      // In `dist/cli` it is normal that there is no package.json one folder above. Any other error means a broken
+      // installation.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
   }
   throw new Error('package.json of Portcullis was not found beside its code');
 }
 
-/** Flags of the verb, as commander parses them. */
+/** Flags of `portcullis version`, as commander parses them. */
 export interface VersionFlags extends ConnectionFlags, KubeconfigFlags {
   readonly output: 'text' | 'json';
 }
@@ -38,8 +43,8 @@ Examples:
   $ portcullis version --context portcullis-m1 -o json`;
 
 /**
- * Prints the versions of this program, and of a gateway where the flags name one.
- * @throws Failure when that gateway cannot be reached, refuses, or is none
+ * Prints the version of this program, and of a gateway if the flags name one.
+ * @throws Failure (rejects) when the gateway cannot be reached, refuses, or is no gateway
  */
 export async function printVersions(flags: VersionFlags, terminal: Terminal): Promise<void> {
   const own = { portcullis: packageVersion(), node: process.versions.node };
@@ -53,7 +58,10 @@ export async function printVersions(flags: VersionFlags, terminal: Terminal): Pr
   if (gateway !== undefined) terminal.print(`gateway ${gateway.portcullis} (Kubernetes ${gateway.kubernetes})\n`);
 }
 
-/** `v1.36.0+portcullis-0.1.0`, which a gateway answers at `/version`, in its parts. */
+/**
+ * Asks a gateway for `/version` and splits an answer such as `v1.36.0+portcullis-0.1.0`.
+ * @throws Failure (rejects) when the answer is not that of a gateway
+ */
 async function gatewayVersions(
   flags: VersionFlags,
   terminal: Terminal,
@@ -63,14 +71,14 @@ async function gatewayVersions(
   const [, kubernetes, portcullis] = /^v(\d+\.\d+)\S*\+portcullis-(\S+)$/.exec(String(gitVersion)) ?? [];
   if (kubernetes === undefined || portcullis === undefined) {
     throw new Failure(
-      `${connection.root} says no version of Portcullis`,
+      `${connection.root} does not report a version of Portcullis`,
       'Check that the address is that of a gateway and not of a cluster.',
     );
   }
   return { portcullis, kubernetes };
 }
 
-/** Adds `version` to the program. */
+/** Adds the command `version` to the program. */
 export function addVersionCommand(program: Command, terminal: Terminal): void {
   program
     .command('version')

@@ -1,5 +1,5 @@
-// Everything that the steps of the chain may use, passed in as one object. What is replaced while the gateway runs
-// (rules, tokens, certificates) is behind a function that reads the present value.
+// Everything that the steps of the chain may use, passed to them as one object. Rules, tokens and certificates can
+// change while the gateway runs, so they are behind functions that read the present value.
 import type { RequestAuthenticator } from '../auth/callers/authenticate.ts';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterStore } from '../cache/model/store.ts';
@@ -17,37 +17,42 @@ import type { OutgoingStreams } from './open-streams/outgoing-streams.ts';
 import type { StreamReviews } from './open-streams/stream-reviews.ts';
 import type { Tracing } from './tracing/request-trace.ts';
 
-/** What every step gets as its second argument. */
+/** What every step of the chain gets as its second argument. */
 export interface ChainDependencies {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
-  /** Undefined without an audit policy. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit?: Audit | undefined;
-  /** Undefined unless requests are traced. */
+  /** Tracing; undefined when nothing is traced. */
   readonly tracing?: Tracing | undefined;
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
   /**
-   * The identity a member sees, by the rules of this moment (auth/outgoing/outgoing.ts).
-   * @throws GatewayError for a user who must not go out
+   * The user that a cluster sees for a caller, by the present rules (auth/outgoing/outgoing.ts).
+   * @throws GatewayError for a user that no cluster may see
    */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
-  /** Ends streams whose outgoing identity the rules have changed; absent where none can last. */
+  /**
+   * Ends streams when the rules map their user to another identity; undefined when streams are not checked for that.
+   */
   readonly outgoingStreams?: OutgoingStreams;
   readonly openStreams: OpenStreams;
-  /** Absent where nobody's rights can change while a stream is open (`--identity=self`). */
+  /**
+   * Checks regularly whether callers of open streams still have their rights; undefined when streams are not checked
+   * for that.
+   */
   readonly streamReviews?: StreamReviews;
   readonly metrics: RequestMetrics;
   readonly log: Log;
-  /** Answers what the gateway itself serves; the promise ends with the exchange. */
+  /** Answers a request for the gateway's own API. A returned promise resolves when the answer has ended. */
   readonly answerLocally: (state: Authorized) => void | Promise<void>;
-  /** `--cluster-domain`, lower case, or undefined. */
+  /** The value of `--cluster-domain` in lower case; undefined when it was not given. */
   readonly clusterDomain: string | undefined;
-  /** Subresources that are forwarded below Clusterpedia's path of a cluster; absent: none. */
+  /** Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; absent means none. */
   readonly forwardedSubresources?: AllowedSubresources | undefined;
-  /** Longest wait for the first byte of a short request. */
+  /** Milliseconds that a short request may wait for the first byte of a cluster's answer. */
   readonly firstByteTimeoutMs: number;
-  /** True once new requests are refused because the process is about to end. */
+  /** True while new requests are refused because the process is ending. */
   readonly refusing: () => boolean;
 }

@@ -1,6 +1,6 @@
 // READ THIS FIRST. Every request, upgrade or not, passes these steps from top to bottom. Each step is a small function
-// in a file of its own in gateway/steps/. The order is what keeps the gateway safe: nothing is authorized before the
-// path was parsed, and nothing is sent before an identity was put on it.
+// in a file of its own in gateway/steps/. The order keeps the gateway safe: nothing is authorized before the path has
+// been parsed, and nothing is sent to a cluster before it is decided which user the cluster will see.
 //
 // A step takes the state that the steps before it have built (gateway/exchange.ts) and does one of three things:
 //   it returns a richer state for the next step;
@@ -21,26 +21,26 @@ import { observe } from './steps/observe.ts';
 import { receive } from './steps/receive.ts';
 import { recover } from './steps/recover.ts';
 
-/** The chain of every gateway but the one below: requests go out as the caller, by impersonation. */
+/** The chain of a gateway that impersonates: clusters see every request as coming from the caller. */
 export const chain = linked(
-  receive, //      gives the request an id and a clock
-  recover, //      whatever is thrown below becomes a Status
+  receive, //      gives the request an id and the time of its arrival
+  recover, //      an error in a later step is answered with a Status
   observe, //      metrics and log follow the request to its end
-  describe, //     reads the path: for a cluster or for the gateway itself, which verb on what; or 400, 404, 421
-  authenticate, // who is the caller? or 401; 403 for a web page of another origin
-  audit, //        begins the request's audit event and trace; or 503 when a change cannot be recorded
-  authorize, //    may the caller do this, and act as somebody else (`--as`)? or 403; drops the caller's credential
-  admit, //        waits for a seat of the user, the cluster and the gateway; or 429
-  fanOut, //       a request for every cluster (`/clusters/*/proxy`) is answered here
-  dispatch, //     a request for the gateway's own API (health, discovery, clusters, search) is answered here
-  locate, //       finds the cluster, its credential and connections; or 404, 502, 503
-  impersonate, //  decides which user the cluster will see; without one nothing is sent
-  forward, //      sends the request to the cluster and streams the answer back
+  describe, //     finds cluster, verb and resource in the request line; or answers 400, 404 or 421
+  authenticate, // finds out who the caller is; or answers 401, or 403 for a web page of another origin
+  audit, //        starts the audit record and the trace; or answers 503 when the request cannot be recorded
+  authorize, //    checks rights and impersonation (`--as`), drops the credential; or answers 403
+  admit, //        waits until user, cluster and gateway are below their limits; or answers 429
+  fanOut, //       answers requests for all clusters (`/clusters/*/proxy`)
+  dispatch, //     answers requests for the gateway's own API (health, discovery, clusters, search)
+  locate, //       finds the cluster's record, credential and connections; or answers 404, 502 or 503
+  impersonate, //  decides which user the cluster will see; without a user nothing is sent
+  forward, //      sends the request to the cluster and relays the answer
 );
 
 /**
- * The chain of `--identity=self`, for one person at their own machine: requests go out with the credential of their
- * kubeconfig and impersonate nobody (rule "no identity, no bytes"). All other steps are the same.
+ * The chain of `--identity=self`, for one person at their own machine. Requests are sent with the credential of the
+ * person's kubeconfig and impersonate nobody (docs/rules.md, "No identity, no bytes").
  */
 export const selfChain = linked(
   receive,

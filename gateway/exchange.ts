@@ -1,6 +1,6 @@
-// The state of one request at each stage of the chain, as types that build on one another: a step can only use what an
-// earlier step has established. From Authorized on, steps read `headers`, which hold no credential of the caller, and
-// never `inbound.headers`.
+// The state of one request after each step of the chain, as types that extend one another: a step can use only what
+// earlier steps have established. Security: from `Authorized` on, steps must read `headers`, which hold no credential
+// of the caller, and never `inbound.headers`.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';
@@ -18,16 +18,17 @@ import type { RequestInfo } from './request/request-info.ts';
 import type { Surface } from './request/routes.ts';
 
 /**
- * A stage as the function below writes it that moves a request there. The state of a request is one object that only
- * grows: a copy at every step had another shape each time and cost more than all steps together (measured). The stages
- * are readonly types, so a step cannot change what another has established. Each function names every part it writes,
- * as a loop over names cost 2 % of a request.
+ * Makes the fields of a state writable, for the functions in this file that move a request to its next state. There is
+ * one object per request, to which fields are added: copying it at every step cost more than all steps together
+ * (measured). Other code sees the states as readonly, so a step cannot change what another has set. The functions
+ * assign each field by name, because a loop over names cost 2 % of a request.
  */
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * The object behind the stages below, made by `receive`. It has every property from the start: V8 turns an object that
- * gains more than a dozen of them later into a dictionary, which made a request an eighth slower (measured).
+ * The object behind all states of one request; the step `receive` makes it. All properties exist from the start. V8
+ * turns an object that gains more than a dozen properties later into a dictionary, which made requests an eighth slower
+ * (measured).
  */
 export class RequestState {
   readonly inbound: Inbound;
@@ -63,9 +64,11 @@ export class RequestState {
   }
 }
 
-/** After `receive`: the request has an id and a clock. */
+/** State after the step `receive`: the request has an id and a time of arrival. */
 export interface Received extends Arrival {
-  /** Returned as `Audit-Id` and sent to the member, so that both audit logs join. */
+  /**
+   * Sent to the client and to the cluster as `Audit-Id`, so that the audit logs of gateway and cluster can be matched.
+   */
   readonly auditId: string;
   readonly receivedAtMs: number;
   readonly progress: Progress;
@@ -79,9 +82,9 @@ export function received(state: Arrival, auditId: string, receivedAtMs: number, 
   return open;
 }
 
-/** After `recover`: whatever is thrown from here on becomes a Status. */
+/** State after the step `recover`: errors of later steps are answered with a Status. */
 export interface Recoverable extends Received {
-  /** Answers with the error, or cuts the answer short when one has begun. Never throws. */
+  /** Answers with the error, or cuts the answer when it has begun. Never throws. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -91,7 +94,7 @@ export function recoverable(state: Received, fail: Recoverable['fail']): Recover
   return open;
 }
 
-/** After `observe`: metrics and log see the request until it ends. */
+/** State after the step `observe`: metrics and log follow the request to its end. */
 export interface Observed extends Recoverable {
   readonly observation: Observation;
 }
@@ -102,27 +105,33 @@ export function observed(state: Recoverable, observation: Observation): Observed
   return open;
 }
 
-/** What metrics, log and audit need of a request. The steps write it; it is read when the exchange is over. */
+/**
+ * What metrics, log and audit need to know about a request. Steps of the chain write it; it is read when the request
+ * has ended.
+ */
 export interface Observation {
   cluster: string;
   verb: string;
   resource: string;
   longRunning: boolean;
   error: unknown;
-  /** The last decision of the authorizer; undefined before it is asked. */
+  /** The last decision of the authorizer; undefined until it has been asked. */
   authorization: Decision | undefined;
-  /** Undefined: nothing is audited. */
+  /** What the audit log remembers of the request; undefined when it is not audited. */
   audit: AuditTrail | undefined;
-  /** Undefined: the request is not traced. */
+  /** The trace of the request; undefined when it is not traced. */
   trace: RequestTrace | undefined;
 }
 
-/** After `describe`. */
+/** State after the step `describe`: path, verb and resource are known. */
 export interface Described extends Observed {
   readonly target: ParsedTarget;
   readonly upgrade: UpgradeToken | undefined;
   readonly surface: Surface;
-  /** What the request asks for: of the member below a proxy path, otherwise of the gateway's own API. */
+  /**
+   * Verb and resource. For a path below a cluster they are those of the request to the cluster, otherwise those of the
+   * gateway's own API.
+   */
   readonly info: RequestInfo;
 }
 
@@ -139,7 +148,7 @@ export function described(
   return open;
 }
 
-/** After `authenticate`. */
+/** State after the step `authenticate`: the caller is known. */
 export interface Authenticated extends Described {
   readonly caller: User;
 }
@@ -151,15 +160,15 @@ export function authenticated(state: Described, caller: User): Authenticated {
 }
 
 /**
- * After `authorize`: `user` is the caller, or the user that the caller may impersonate. `headers` hold nothing secret
- * any more.
+ * State after the step `authorize`. `user` is the caller, or the user whom the caller impersonates. `headers` hold no
+ * credential.
  */
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;
-  /** Only for a request that names several clusters. */
+  /** Permission checks for single clusters; undefined unless the request is for several clusters. */
   readonly access: ClusterAccess | undefined;
-  /** The cluster as it was when the rules decided; only for a request that names one. */
+  /** The cluster as it was when the request was authorized; undefined for requests that name no cluster. */
   readonly judged: AttributesCluster | undefined;
 }
 
@@ -178,12 +187,12 @@ export function authorized(
   return open;
 }
 
-/** After `dispatch`: only requests for a member go on. */
+/** State after the step `dispatch`: the request is for a member cluster. */
 export interface Dispatched extends Authorized {
   readonly surface: Extract<Surface, { kind: 'member' }>;
 }
 
-/** After `locate`: the record read once, its credential and its connections. */
+/** State after the step `locate`: cluster record, credential and connections, read at one moment. */
 export interface Located extends Dispatched {
   readonly record: ClusterRecord;
   readonly credential: Credential;
@@ -198,7 +207,7 @@ export function located(state: Dispatched, { record, credential, connection }: T
   return open;
 }
 
-/** After `impersonate`: the identity the member will see. */
+/** State after the step `impersonate`: the user that the cluster will see. */
 export interface Impersonating extends Located {
   readonly outgoing: User;
 }
@@ -209,17 +218,21 @@ export function impersonating(state: Located, outgoing: User): Impersonating {
   return open;
 }
 
-/** The spans of one request that is traced; they end with the exchange. */
+/** The trace spans of one request. They end with the request. */
 export interface RequestTrace {
-  /** The headers for the one member of this request: its `traceparent` names the span of that call. */
+  /** The headers for a request to a single cluster, with a `traceparent` that names the span of this call. */
   memberHeaders(state: Located): RawHeaders;
-  /** A call to one of several members; the caller ends it. */
+  /** Begins the span of a call to one of several clusters; the caller of this function must end the span. */
   toMember(headers: RawHeaders, cluster: ClusterSpec): MemberTrace;
 }
 
-/** The span of one call to a member. */
+/** The span of one call to a cluster. */
 export interface MemberTrace {
   readonly headers: RawHeaders;
-  /** @param status of the member's answer, 0 when there was none; @param error why not, or why it was cut */
+  /**
+   * Ends the span.
+   * @param status status of the cluster's answer; 0 when there was none
+   * @param error why there was no answer or why it was cut
+   */
   end(status: number, error?: unknown): void;
 }

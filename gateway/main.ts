@@ -1,5 +1,5 @@
-// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the
-// exit code; nothing else.
+// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, shuts down in good order and
+// chooses the exit code.
 import { createRequire, findPackageJSON } from 'node:module';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../cache/model/errors.ts';
@@ -13,7 +13,8 @@ import { timeScaleVariable } from './config/time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.
- * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (with the faults on standard error)
+ * @returns the exit code: 0 after an orderly shutdown, 2 when the configuration is wrong; what is wrong is then on
+ * standard error
  */
 export async function serve(flags: ConfigInput): Promise<number> {
   try {
@@ -21,7 +22,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // Loaded on use, since most gateways have one process.
+    // The code for several worker processes is imported only when it is needed, since most gateways have one process.
     const start = config.workers === 1 ? startGateway : (await import('./workers/first-process.ts')).startWorkers;
     const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
@@ -33,31 +34,32 @@ export async function serve(flags: ConfigInput): Promise<number> {
     log.info({}, 'drained');
     return 0;
   } catch (error) {
-    // Faults of a token file or rules file are thrown by the code that reads it.
+    // Mistakes in the token file, the rules file and the like are thrown as these errors too.
     if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
     return 2;
   }
 }
 
-/** Version of the package. */
+/** The version of Portcullis, from its package.json. */
 export function portcullisVersion(): string {
-  // The nearest one above: a checkout has it one folder up, a release two.
+  // Finds the nearest package.json above this file, in a checkout as well as in a release with another folder depth.
   const file = findPackageJSON(import.meta.url)!;
   const { version } = createRequire(import.meta.url)(file) as { version: string };
   return version;
 }
 
-/** A signal that follows another this closely is the same one, told again. */
+/** A second signal within so many milliseconds counts as a repetition of the first. */
 const sameSignalMs = 1000;
 
-/** Resolves with the first signal that asks the process to end. A second one ends the process at once. */
+/** Resolves with the first signal that asks the process to end. A later second signal ends the process at once. */
 export function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
   const { promise, resolve } = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
   let firstAtMs: number | undefined;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
-      // A whole process group is told by systemd and by Ctrl-C, and then a parent such as npm passes it on.
+      // systemd and Ctrl-C signal the whole process group, and then a parent such as npm passes the signal on. So one
+      // request to end can arrive twice.
       if (firstAtMs !== undefined && performance.now() - firstAtMs > sameSignalMs) process.exit(130);
       firstAtMs ??= performance.now();
       resolve(signal);

@@ -1,13 +1,16 @@
-// Runs a request through the steps of a chain, and lets the compiler check that the steps fit together.
+// Runs a request through the steps of a chain. The types make the compiler check that the steps fit together.
 import type { Arrival } from '../http/arrival.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';
 import { answered } from './step.ts';
 import type { Step } from './step.ts';
 
-/** A step of a chain that {@link linked} has checked. */
+/** A step of a chain whose types {@link linked} has checked. */
 export type AnyStep = Step<never, unknown>;
 
-/** Makes a chain. It compiles only when each step takes what the step before it returns. */
+/**
+ * Makes a chain of twelve or thirteen steps. It compiles only when each step takes the type that the step before it
+ * returns.
+ */
 export function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
   ...steps: [
     Step<Arrival, A>,
@@ -28,12 +31,15 @@ export function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
   return steps.filter((step) => step !== undefined);
 }
 
-/** Runs a request through a chain. Never throws. Returns after the last step, or at the first one that has to wait. */
+/** Runs a request through a chain; never throws. It returns after the last step, or as soon as a step has to wait. */
 export function run(steps: readonly AnyStep[], arrival: Arrival, dependencies: ChainDependencies): void {
   runFrom(0, arrival, steps, arrival, dependencies);
 }
 
-/** Makes no promise unless a step has to wait: most requests never do. */
+/**
+ * Runs the steps of a chain from index `first` on. It makes no promise unless a step has to wait, because most requests
+ * never do.
+ */
 function runFrom(
   first: number,
   from: unknown,
@@ -61,7 +67,10 @@ function runFrom(
   }
 }
 
-/** Answers with the error by the `fail` that the step `recover` has put into the state. */
+/**
+ * Answers with the error by the function `fail`, which the step `recover` has added to the state. Before that step has
+ * run, the connection is cut.
+ */
 function failState(state: unknown, arrival: Arrival, error: unknown): void {
   const { fail } = state as { fail?: (error: unknown) => void };
   if (fail === undefined) arrival.inbound.abort();

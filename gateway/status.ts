@@ -1,18 +1,18 @@
-// The one place that turns an error into a response: a metav1.Status, and a Warning, because kubectl loses the message
-// of a failed discovery but prints warnings. A 5xx has no Retry-After: with it client-go repeats even POSTs and turns a
-// 503 into 50 s of waiting.
+// The only place that turns an error into a response: a metav1.Status and a Warning header. The Warning is there
+// because kubectl loses the message of failed discovery but prints warnings. Easy to get wrong: a 5xx must have no
+// Retry-After. With it, client-go repeats even POSTs, and a 503 becomes 50 seconds of waiting.
 import { GatewayError } from '../cache/model/errors.ts';
 import { HttpFault } from '../http/http-fault.ts';
 import { warningHeader } from '../routing/forward/warning.ts';
 
-/** A complete answer; header values are latin1 strings of bytes. */
+/** A complete answer. Header values have one character per byte (latin1). */
 export interface CompleteResponse {
   readonly status: number;
   readonly headers: string[];
   readonly body: Buffer;
 }
 
-/** `metav1.Status` of an error, as an object. */
+/** The `metav1.Status` of an error, as an object. */
 export function statusObject(error: GatewayError): object {
   const { kind, group, name, retryAfterSeconds, cluster } = error.details;
   const details =
@@ -38,23 +38,32 @@ export function statusObject(error: GatewayError): object {
   };
 }
 
-/** Faults of a connection name addresses; a caller knows the cluster by its name. */
+/**
+ * Adds the name of the cluster to a message. Errors of a connection name only an address, but callers know the cluster
+ * by its name.
+ */
 function namingCluster(message: string, cluster: string | undefined): string {
   return cluster === undefined || message.includes(`cluster "${cluster}"`)
     ? message
     : `cluster "${cluster}": ${message}`;
 }
 
-/** So many warnings at most; the message says the rest. */
+/** At most so many Warning headers are sent; the message of the Status names everything. */
 const mostWarnings = 30;
 
-/** The error of a request that could not be read, or of an answer that could not be written, as HTTP. */
+/**
+ * Turns a fault of the HTTP layer (a request that could not be read, or an answer that could not be written) into a
+ * GatewayError.
+ */
 export function faultError(fault: HttpFault): GatewayError {
   const { code, message, retryAfterSeconds } = fault;
   return new GatewayError(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
 }
 
-/** The answer for an error: Status, Audit-Id, and for cluster faults a Warning that names the cluster and the cause. */
+/**
+ * The answer for an error: a Status, the Audit-Id, and for an error of a cluster a Warning that names the cluster and
+ * the cause.
+ */
 export function statusResponse(error: GatewayError, auditId: string): CompleteResponse {
   const body = Buffer.from(`${JSON.stringify(statusObject(error))}\n`);
   const headers = jsonHeaders(body.length, auditId);
@@ -67,13 +76,13 @@ export function statusResponse(error: GatewayError, auditId: string): CompleteRe
   return { status: error.status, headers, body };
 }
 
-/** A JSON answer of our own. */
+/** A JSON answer of the gateway itself, with status 200. */
 export function jsonResponse(value: unknown, auditId: string, contentType = 'application/json'): CompleteResponse {
   const body = Buffer.from(`${JSON.stringify(value)}\n`);
   return { status: 200, headers: jsonHeaders(body.length, auditId, contentType), body };
 }
 
-/** A plain-text answer of our own. */
+/** A plain-text answer of the gateway itself. */
 export function textResponse(status: number, text: string, auditId: string): CompleteResponse {
   const body = Buffer.from(text);
   return { status, headers: jsonHeaders(body.length, auditId, 'text/plain; charset=utf-8'), body };

@@ -1,10 +1,10 @@
-// What one element of the chain is: a function from one state of the request to the next.
+// The type of a step of the chain: a function from one state of the request to the next.
 import type { ChainDependencies } from './chain-dependencies.ts';
 
-/** What a step returns when the exchange is over. */
+/** What a step returns when it has answered the request itself; no later step runs. */
 export const answered = Symbol('answered');
 
-/** One element of the chain. */
+/** One step of the chain. It returns the next state, or {@link answered}; it may throw a GatewayError. */
 export type Step<In, Out> = (
   state: In,
   dependencies: ChainDependencies,

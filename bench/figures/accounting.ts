@@ -1,23 +1,29 @@
-// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. /proc/PID/stat counts
-// in ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read from schedstat
-// (nanoseconds) where it is there.
+// Reads from /proc how much CPU time and resident memory a whole process tree uses. /proc/PID/stat counts in ticks of
+// 10 ms, too coarse for a sample of two seconds. So the times of threads are read from schedstat (nanoseconds) where
+// the kernel has it.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** One reading of a process tree. */
+/** One reading of the CPU time of a process tree. */
 export interface CpuReading {
-  /** Nanoseconds on a CPU by `pid/tid`, for the threads alive now; empty where the kernel has no schedstat. */
+  /**
+   * Nanoseconds of CPU time by `pid/tid`, for the threads that exist at the moment; empty when the kernel has no
+   * schedstat.
+   */
   readonly threads: ReadonlyMap<string, number>;
-  /** Whole-process user + system seconds, ended threads included, in steps of a tick. */
+  /** Seconds of CPU time (user and system) of all processes, including threads that have ended, in steps of 10 ms. */
   readonly processSeconds: number;
 }
 
-/** Linux fixes USER_HZ at 100 for every architecture's /proc (man 5 proc, sysconf(_SC_CLK_TCK)). */
+/** Linux uses 100 ticks per second in /proc on every architecture (USER_HZ; man 5 proc, sysconf(_SC_CLK_TCK)). */
 const ticksPerSecond = 100;
-/** schedstat loses threads that ended; beyond this much the coarse figure is the better one. */
+/**
+ * Linux's schedstat loses the time of threads that have ended. When more seconds than this are missing, the less exact
+ * time from /proc/PID/stat is used.
+ */
 const toleratedLossSeconds = 0.05;
 
-/** The process and all its descendants now; empty when it does not exist. */
+/** The process and all its descendants at the moment; empty when it does not exist. */
 export function processTree(pid: number): number[] {
   const children = new Map<number, number[]>();
   let exists = false;
@@ -49,7 +55,7 @@ export function readCpu(pid: number): CpuReading {
   return { threads, processSeconds: ticks / ticksPerSecond };
 }
 
-/** CPU seconds (user + system) between two readings of the same tree. */
+/** CPU seconds (user and system) between two readings of the same tree. */
 export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number {
   const coarse = after.processSeconds - before.processSeconds;
   if (after.threads.size === 0) return coarse;
@@ -59,29 +65,27 @@ export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number
   return coarse - fine > toleratedLossSeconds ? coarse : fine;
 }
 
-/**
- * Cores a process tree uses during so many seconds in which nobody asks it anything: its watches, probes and timers.
- */
+/** Measures for `seconds` how many CPU cores a process tree uses without requests: for watches, probes and timers. */
 export async function restingCores(pid: number, seconds: number): Promise<number> {
   const before = readCpu(pid);
   await delay(seconds * 1000);
   return cpuSecondsBetween(before, readCpu(pid)) / seconds;
 }
 
-/** Resident memory of the tree in bytes (VmRSS). */
+/** Resident memory of a process tree in bytes (VmRSS). */
 export function residentBytes(pid: number): number {
   return statusBytes(pid, 'VmRSS');
 }
 
 /**
- * Highest resident memory of the tree in bytes since the last {@link resetPeak} (VmHWM; the sum over processes, whose
- * peaks may be at different times).
+ * Highest resident memory of a process tree in bytes since the last {@link resetPeak} (VmHWM). It is the sum over
+ * processes, whose peaks may have been at different times.
  */
 export function peakBytes(pid: number): number {
   return statusBytes(pid, 'VmHWM');
 }
 
-/** Sets the peak back to what is resident now (man 5 proc, clear_refs 5). */
+/** Resets the peak of resident memory to the present value (clear_refs 5 in man 5 proc). */
 export function resetPeak(pid: number): void {
   for (const id of processTree(pid)) writeFileSync(`/proc/${id}/clear_refs`, '5');
 }
@@ -95,7 +99,7 @@ function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return kilobytes * 1024;
 }
 
-/** Fields of /proc/PID/stat after the command name, which may hold spaces and parentheses itself. */
+/** The fields of /proc/PID/stat after the command name. That name may itself contain spaces and parentheses. */
 function statFields(pid: number): string[] {
   const line = text(`/proc/${pid}/stat`);
   return line.slice(line.lastIndexOf(')') + 2).split(' ');
@@ -115,7 +119,7 @@ function text(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // The process or thread ended between the listing and the reading.
+    // The file is gone, because the process or thread has ended since it was listed.
     return '';
   }
 }

@@ -1,18 +1,18 @@
-// What a published bound is judged by.
+// The type of a limit that a measured value must not exceed.
 
-/** A value of one lane in every round of a scenario. */
+/** Names a measured value of one lane, a program together with a client protocol. */
 export interface Side {
   readonly lane: string;
   readonly value: string;
 }
 
-/** An upper bound. */
+/** An upper limit for a measured value, or for the ratio or difference of two. */
 export interface Check {
   readonly says: string;
   readonly scenario: string;
   readonly kind: 'ratio' | 'difference' | 'median';
   readonly of: Side;
-  /** Denominator or subtrahend, paired by round; absent for a median. */
+  /** The value to divide by (`ratio`) or to subtract (`difference`), from the same round; undefined for `median`. */
   readonly against?: Side;
   readonly bound: number;
   readonly unit: string;

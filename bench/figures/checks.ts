@@ -1,5 +1,5 @@
-// The bounds that the benchmarks judge, as data, and what the samples of a run say about each. What was not measured
-// has not passed.
+// All limits that the benchmarks check, as data, and their evaluation for the samples of a run. A limit whose value was
+// not measured has not passed.
 import { dataPathChecks, ratioCheck } from './data-path-checks.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 import { fairnessLanes } from '../scenarios/fairness.ts';
@@ -17,7 +17,7 @@ import {
 } from './statistics.ts';
 import type { Side, Check } from './check.ts';
 
-/** A check with what was measured. */
+/** A limit, what was measured for it, and whether it holds. */
 export interface CheckResult {
   readonly check: Check;
   readonly estimate: Estimate | undefined;
@@ -50,7 +50,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Every bound. */
+/** All limits that the benchmarks check. */
 export const checks: readonly Check[] = [
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratioCheck('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -106,7 +106,7 @@ export const checks: readonly Check[] = [
   ...dataPathChecks,
 ];
 
-/** Results of the checks whose scenario was run. */
+/** Evaluates the limits of all scenarios that were run. */
 export function evaluate(samples: readonly Sample[], ran: readonly string[], seed: number): CheckResult[] {
   return checks
     .filter((check) => ran.includes(check.scenario))

@@ -1,10 +1,10 @@
-// The bounds of the data path as data; checks.ts judges them with all others. A bound from below is written as one
-// from above, of the inverse ratio.
+// The limits for requests, lists and watches, as data; checks.ts evaluates them together with all others. A lower limit
+// is written as an upper limit for the inverse ratio.
 import type { Check } from './check.ts';
 import { identityLanes } from '../scenarios/identities.ts';
 import { observabilityLanes } from '../scenarios/observability.ts';
 
-/** Bounds of what a request, a list and a watch cost. */
+/** Limits for the CPU time, latency and memory that requests, lists and watches cost. */
 export const dataPathChecks: readonly Check[] = [
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
   ratioCheck('get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
@@ -61,7 +61,7 @@ export const dataPathChecks: readonly Check[] = [
   ),
 ];
 
-/** A bound of one lane's value over another's. */
+/** Makes an upper limit for the ratio of one value between two lanes (a lane is a program and a client protocol). */
 export function ratioCheck(
   scenario: string,
   value: string,

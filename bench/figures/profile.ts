@@ -1,6 +1,6 @@
-// `node bench/figures/profile.ts [h1|h2] [seconds]`: runs Portcullis on the stub under V8's CPU profiler and prints
-// where the time goes. The profile is written when the process exits by itself, so the gateway is asked to stop, never
-// killed.
+// `node bench/figures/profile.ts [h1|h2] [seconds]`: runs Portcullis in front of the stub API server under V8's CPU
+// profiler and prints which functions and files take the time. V8 writes the profile only when the process exits by
+// itself, so the gateway must be asked to stop and not be killed.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -17,19 +17,22 @@ const warmupSeconds = 5;
 const samplingUs = 200;
 const shownRows = 40;
 
-/** The part of a .cpuprofile file that is read (Chrome DevTools protocol, Profiler.Profile). */
+/** The part of a .cpuprofile file that is used (Profiler.Profile of the Chrome DevTools protocol). */
 interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
-  /** Monotonic clock, µs; the first delta counts from here. */
+  /** Microseconds of the monotonic clock. The first entry of `timeDeltas` is counted from here. */
   readonly startTime: number;
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
 
-/** Self time in µs by function and by file between two instants of the monotonic clock, idle time left out. */
+/**
+ * Microseconds of CPU time by function and by file, between two times of the monotonic clock. Callees and idle time are
+ * not included.
+ */
 export function selfTimes(
   profile: CpuProfile,
   fromUs: number,

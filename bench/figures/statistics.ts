@@ -1,32 +1,35 @@
-// Medians, paired ratios and bootstrap intervals, and what they say about a bound. Rounds are resampled as pairs,
-// because both targets of a round met the same machine; resampling each side alone would throw that away and widen
-// every interval.
+// Medians, paired ratios, bootstrap intervals, and whether they keep a limit. Both programs of a round ran under the
+// same conditions of the machine, so values are resampled as pairs. Resampling each side alone would make every
+// interval wider.
 
-/** A point estimate with its 95 % percentile bootstrap interval. */
+/** A median with its 95 % percentile bootstrap interval. */
 export interface Estimate {
   readonly point: number;
   readonly low: number;
   readonly high: number;
-  /** Rounds it rests on. */
+  /** Number of rounds from which the estimate was computed. */
   readonly rounds: number;
 }
 
-/** How resampling is done. */
+/** Options of the bootstrap, which computes an interval by drawing new samples from the measured values. */
 export interface BootstrapOptions {
-  /** At least 2,000; default 10,000. */
+  /** Number of resamples, at least 2,000; the default is 10,000. */
   readonly resamples?: number;
-  /** Same seed, same interval. Default 1. */
+  /** Seed of the random numbers; the same seed gives the same interval. The default is 1. */
   readonly seed?: number;
 }
 
-/** What an estimate says about an upper bound. Only `holds` passes. */
+/** Whether an estimate keeps an upper limit. Only `holds` passes. */
 export type Verdict = 'holds' | 'unresolved' | 'fails';
 
-/** Rounds below which no check can hold. */
+/** When a value was measured in fewer rounds, no limit for it can hold. */
 export const minimumRounds = 20;
 const minimumResamples = 2_000;
 
-/** A seeded source of numbers in [0, 1) (mulberry32): a run can be repeated with the order it had. */
+/**
+ * Makes a random number generator with a seed (mulberry32) that returns numbers from 0 to below 1. The same seed gives
+ * the same numbers.
+ */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -37,7 +40,7 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** A new list in random order (Fisher-Yates). */
+/** A copy of the list in random order (Fisher-Yates). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items];
   for (let i = result.length - 1; i > 0; i -= 1) {
@@ -47,24 +50,24 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   return result;
 }
 
-/** Linear-interpolated quantile (R type 7) of values in any order; NaN for none. */
+/** Quantile with linear interpolation (type 7 of R). The values may have any order; NaN when there are none. */
 export function quantile(values: readonly number[], q: number): number {
   return sortedQuantile([...values].sort(ascending), q);
 }
 
-/** Middle value; the mean of the two middle ones for an even count; NaN for none. */
+/** The middle value, or the mean of the two middle values; NaN when there are none. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** Bootstrap of the median of one value per round. */
+/** Median of one value per round, with its interval. */
 export function estimateMedian(values: readonly number[], options: BootstrapOptions = {}): Estimate {
   return bootstrap(values, options);
 }
 
 /**
- * Median of `numerators[i] / denominators[i]` over rounds.
- * @throws RangeError when the lists differ in length or a denominator is not positive
+ * Median of `numerators[i] / denominators[i]` over all rounds, with its interval.
+ * @throws RangeError when the lists have different lengths or a denominator is not positive
  */
 export function estimateRatio(
   numerators: readonly number[],
@@ -80,7 +83,10 @@ export function estimateRatio(
   );
 }
 
-/** Median of `minuends[i] - subtrahends[i]` over rounds, in their unit. */
+/**
+ * Median of `minuends[i] - subtrahends[i]` over all rounds, with its interval, in the same unit.
+ * @throws RangeError when the lists have different lengths
+ */
 export function estimateDifference(
   minuends: readonly number[],
   subtrahends: readonly number[],
@@ -92,7 +98,10 @@ export function estimateDifference(
   );
 }
 
-/** `holds` only when the whole interval is within the bound and rests on enough rounds. */
+/**
+ * Compares an estimate with an upper limit. It `holds` only when the whole interval is within the limit and there are
+ * enough rounds, and `fails` when the median is above the limit.
+ */
 export function verdict(estimate: Estimate, bound: number): Verdict {
   if (!(estimate.point <= bound)) return 'fails';
   if (estimate.high <= bound && estimate.rounds >= minimumRounds) return 'holds';

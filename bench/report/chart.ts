@@ -1,16 +1,16 @@
-// A small SVG writer for the bench: one panel of horizontal bars per measure. Bars of one panel share one scale that
-// starts at zero, and whiskers show the interval, so that a difference inside the noise looks like one.
+// Draws horizontal bar charts as SVG, one panel for each measured value. All bars of a panel have one scale that begins
+// at zero. Whiskers show the interval, so that readers see when a difference is smaller than the noise.
 import type { Estimate } from '../figures/statistics.ts';
 
-/** One bar. */
+/** One bar of a panel. */
 export interface Bar {
   readonly label: string;
   readonly estimate: Estimate;
-  /** Drawn in the accent colour. */
+  /** True for Portcullis: the bar is drawn in the accent colour. */
   readonly ours: boolean;
 }
 
-/** One group of bars with a scale of its own. */
+/** A group of bars with a common scale. */
 export interface Panel {
   readonly title: string;
   readonly digits: number;
@@ -25,7 +25,7 @@ const barHeight = 12;
 const titleHeight = 34;
 const gap = 14;
 
-/** The document, readable on light and dark pages alike; empty panels are left out. */
+/** The chart as an SVG document, readable on light and dark backgrounds. Panels without bars are left out. */
 export function svgChart(panels: readonly Panel[], caption: string): string {
   const shown = panels.filter((panel) => panel.bars.length > 0);
   const parts: string[] = [];

@@ -1,5 +1,5 @@
-// Renews the generated part of docs/performance.md. Everything outside the two marks is written by people and stays as
-// it is.
+// Replaces the generated part of docs/performance.md. Text outside the two marks is written by people and is not
+// changed.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -14,7 +14,7 @@ bootstrap interval over at least 20 paired rounds is within it; otherwise the ru
 `;
 
 /**
- * The page with its generated part replaced, or added at its end.
+ * The page with its generated part replaced; a page without marks gets it at its end.
  * @throws Error when the page has only one of the marks
  */
 export function replaceGenerated(page: string, generated: string): string {
@@ -26,7 +26,7 @@ export function replaceGenerated(page: string, generated: string): string {
   return page.slice(0, start) + section + page.slice(end + endMark.length);
 }
 
-/** Writes docs/performance.md and the chart beside it; makes the page when there is none. */
+/** Writes docs/performance.md and the chart beside it. The page is created when it does not exist. */
 export async function writeDocs(folder: string, generated: string, chart: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const file = path.join(folder, 'performance.md');

@@ -1,4 +1,4 @@
-// Chooses what the bench's chart shows: CPU per request, latency at one connection, memory per watch.
+// Makes the chart of a benchmark run: CPU per request, latency over one connection, memory per watch.
 import { svgChart, type Bar, type Panel } from './chart.ts';
 import type { Report } from './report.ts';
 import type { Lane } from '../scenarios/scenario.ts';

@@ -1,5 +1,5 @@
-// What the report shows of each scenario: its heading and its columns. A scenario without a line here is measured and
-// not told.
+// The heading and columns of each scenario's table in the report. A scenario that has no entry here is measured but not
+// shown.
 
 /** One column of a scenario's table. */
 export interface Column {
@@ -42,7 +42,7 @@ function renamed(rate: string, cost: string): readonly Column[] {
   });
 }
 
-/** Columns of each scenario's table, in the order of the report. */
+/** Columns of the table of each scenario, by the scenario's name. The report shows the scenarios in this order. */
 export const columns: Readonly<Record<string, readonly Column[]>> = {
   'get-1': requestColumns,
   'get-16': requestColumns,
@@ -104,7 +104,7 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** Heading of each table. */
+/** Heading of the table of each scenario, by the scenario's name. */
 export const titles: Readonly<Record<string, string>> = {
   'get-1': 'GET of a 1 KB ConfigMap, 1 connection',
   'get-16': 'GET of a 1 KB ConfigMap, 16 connections (h2: one stream each)',

@@ -1,5 +1,5 @@
-// Turns samples into the tables people read. A table shows medians with their interval, and says how much of the
-// machine the load generator itself took, because a busy generator makes every target look alike.
+// Turns the samples of a run into tables. They show medians with intervals, and how much CPU time the load generator
+// used, because a busy generator makes all measured programs look alike.
 import type { CheckResult } from '../figures/checks.ts';
 import type { Machine } from '../machine.ts';
 import { quickClusters } from '../options.ts';
@@ -7,7 +7,7 @@ import { columns, titles } from './report-tables.ts';
 import type { Lane, Sample } from '../scenarios/scenario.ts';
 import { estimateMedian, median, type Estimate } from '../figures/statistics.ts';
 
-/** Everything a run has to say; also what is written as JSON. */
+/** The results of a run. They are also written as JSON. */
 export interface Report {
   readonly machine: Machine;
   readonly command: string;
@@ -16,14 +16,14 @@ export interface Report {
   readonly rounds: number;
   readonly seed: number;
   readonly quick: boolean;
-  /** Requests per second the generator reaches against the stub with nothing between, by protocol. */
+  /** Requests per second that the load generator reaches when it asks the stub API server directly, by HTTP version. */
   readonly generatorCeiling: Readonly<Record<string, number>>;
   readonly notInstalled: readonly string[];
   readonly checks: readonly CheckResult[];
   readonly samples: readonly Sample[];
 }
 
-/** A scenario's table as rows of text, heading first; empty when it was not run. */
+/** The table of a scenario as rows of text, the headings first; empty when the scenario was not run. */
 export function scenarioTable(report: Report, scenario: string, lanes: readonly Lane[]): string[][] {
   const samples = report.samples.filter((sample) => sample.scenario === scenario);
   const shown = (columns[scenario] ?? []).filter(({ value }) => samples.some((sample) => value in sample.values));
@@ -52,7 +52,7 @@ export function reportText(report: Report, lanes: readonly Lane[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** The same as Markdown, for docs/performance.md. */
+/** The whole report as Markdown, for docs/performance.md. */
 export function reportMarkdown(report: Report, lanes: readonly Lane[]): string {
   const parts = [
     machineLines(report)
@@ -67,7 +67,7 @@ export function reportMarkdown(report: Report, lanes: readonly Lane[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Lines about machine, versions and the generator. */
+/** Lines that describe the machine, the versions and the load generator. */
 export function machineLines(report: Report): string[] {
   const { machine } = report;
   const versions = Object.entries(machine.targets).map(([name, version]) => `${name}: ${version}`);
@@ -125,7 +125,7 @@ function percent(share: number): string {
   return `${(share * 100).toFixed(0)} %`;
 }
 
-/** Text columns: the first left, the others right aligned. */
+/** Aligns columns of text: the first column to the left, the others to the right. */
 export function align(table: readonly (readonly string[])[]): string {
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
   return table

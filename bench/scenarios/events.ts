@@ -1,6 +1,6 @@
-// How long an event of a member is on its way to the watch it is for, with many watches open. The clock is that of the
-// one machine, read by the member when it writes and by the load generator when it has the whole line, so both wait for
-// a core beside the target.
+// Measures how long an event takes from the API server to the client, with many watches open. The API server reads the
+// clock when it writes the event, the load generator when it has read the whole line. All share one machine, so the
+// time includes waiting for a CPU core.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
@@ -14,15 +14,18 @@ const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-1
 const mostWatches = Math.max(...Object.values(counts));
 const sampleSeconds = 5;
 /**
- * Some 30,000 events, as of requests: V8 takes about so many of them to compile everything on the path (requests.ts).
+ * Seconds of the first warm-up: enough for some 30,000 events, after which V8 has compiled all code they run through
+ * (see requests.ts).
  */
 const firstWarmupSeconds = 30;
 const quickWatches = 50;
 const leastShare = 0.75;
-/** Until a first event came on every watch, and what handshakes have left is collected. */
+/**
+ * Milliseconds to wait until every watch has had its first event, and memory of the TLS handshakes has been collected.
+ */
 const settleMs = 2_000;
 
-/** Watches that all get events, a thousand a second together, whatever their number. */
+/** Opens many watches, which together get a thousand events per second. */
 export const events: Scenario = {
   names: Object.keys(counts),
   onDemand: true,
@@ -85,7 +88,8 @@ async function measure(
       open: opened.open,
     };
     if (spent !== undefined) values['cpuUs'] = (spent * 1e6) / seen.events;
-    // An event that never came is not a late one; a few late ones at the edges of the sample are.
+    // Late events at the edges of the sample are no error, but when more than a quarter are missing, the sample counts
+    // as failed.
     const isShort = seen.events < eventsPerSecond * seen.seconds * leastShare;
     const missing = count - opened.open + seen.errors + (isShort ? 1 : 0);
     const firstError = seen.firstError ?? (isShort ? `only ${seen.events} events in ${seen.seconds} s` : undefined);

@@ -1,6 +1,6 @@
-// One user asks fifty times as much as another of the same cluster, more than there are seats: what does the small one
-// notice? With seats for everybody nothing would be shared and any gateway would pass; with a first-come queue the
-// small user's time is that of the whole queue (four times as long here), and that is what the check tells apart.
+// Measures whether a user with few requests suffers from one that sends fifty times as many to the same cluster, more
+// than may run at once. In a simple queue, the small user would wait as long as the whole queue takes, here four times
+// its normal time. The limit in the checks separates these two cases.
 import { configMapPath } from '../member.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { startPortcullis } from '../targets/portcullis.ts';
@@ -9,21 +9,21 @@ import { errorsOf, interleave, slowRounds, type Bench, type Scenario } from './s
 import { startMembers } from './stall.ts';
 
 /**
- * Places of the cluster. The member answers in 50 ms, so they serve 1,000 requests a second: fifty times what one
- * connection asks (20), and a fraction of what one core does.
+ * How many requests to the cluster may run at once. The API server answers after 50 ms, so they serve 1,000 requests
+ * per second: fifty times what one connection sends (20), and a fraction of what one CPU core can do.
  */
 const places = 50;
-/** Four times as many as there are places: three in four requests of the big user wait. */
+/** Four times as many as requests may run at once, so three in four requests of the big user wait. */
 const bigConnections = 200;
-/** 190 requests of the one connection, so that the p99 is not its slowest. */
+/** One connection sends about 190 requests in this time, enough for a p99 that is not simply the slowest request. */
 const sampleSeconds = 10;
 
-/** Lane names: the small user beside the big one, and alone. */
+/** Names of the two measured cases: the small user beside the big one, and alone. */
 export const fairnessLanes = { crowded: 'portcullis-beside-a-flood', alone: 'portcullis-alone' } as const;
 
 const path = `/clusters/m1/proxy${configMapPath}`;
 
-/** Portcullis over one simulated member that answers in 50 ms. */
+/** Portcullis in front of one simulated API server that answers after 50 ms. */
 export const fairness: Scenario = {
   names: ['fairness'],
   run: async (bench) => {

@@ -1,6 +1,6 @@
-// What a request through a hub costs us, next to what it costs the hub's own aggregator that carries it. Both are read
-// over the same requests, and what either does when nobody asks (watches, probes, leases) is taken off, or a short
-// sample would be mostly that.
+// Compares the CPU time that a request through a hub costs Portcullis with the time it costs the hub's aggregation
+// layer, which relays it. Both are measured during the same requests. What each uses without requests (watches, probes,
+// leases) is subtracted, because it would be most of a short sample.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -9,17 +9,23 @@ import { cpuSecondsBetween, readCpu, restingCores } from '../figures/accounting.
 import { openLoad } from '../load.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Lane names: who of the two is measured. */
+/** The two programs whose CPU time is compared: the gateway and the hub's aggregation layer. */
 export const hubLanes = { gateway: 'portcullis-behind-hub', aggregator: 'aggregator-of-hub' } as const;
 const target = '/api/v1/namespaces/team-a/configmaps/bench';
 const connections = 16;
 const sampleSeconds = 3;
-/** As in requests.ts: V8 takes some 30,000 requests to compile the path; what ends first. */
+/**
+ * V8 needs some 30,000 requests to compile all code they run through (see requests.ts). The warm-up ends at whichever
+ * limit is reached first.
+ */
 const firstWarmup = { requests: 80_000, seconds: 120 };
 const idleSeconds = 2;
 const group = 'gateway.portcullis.io';
 
-/** A real hub, a real member, one gateway behind an APIService; GETs of a 1 KB ConfigMap as a user of the hub. */
+/**
+ * A real hub, a real member cluster, and a gateway behind an APIService. A user of the hub sends GETs of a 1 KB
+ * ConfigMap.
+ */
 export const hub: Scenario = {
   names: ['hub'],
   onDemand: true,

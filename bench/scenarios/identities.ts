@@ -1,9 +1,8 @@
-// The same load spread over 2,000 clusters and 500 people, and on one of each: what caches by identity and cluster cost
-// when they are full. People who each have a connection are the easy half; behind a hub's aggregator every connection
-// carries them all, and that lane is the one judged. Reviews are asked because of requests, so they are in what is
-// judged, but once in ten seconds for each pair of person and cluster, however many requests there are: a sample is
-// those ten seconds long, or it would hold the reviews of ten seconds beside the requests of one. Probes go on without
-// requests and are taken off.
+// Compares the same load on 2,000 clusters and 500 users with one cluster and one user, to measure caches by user and
+// cluster when they are full. In one lane each user has a connection of its own; in the checked lane every connection
+// carries all users, as behind a hub's aggregation layer. Each pair of user and cluster costs one review at the hub
+// every ten seconds, however many requests it sends. So a sample must last ten seconds: a shorter one would contain
+// just as many reviews but fewer requests. The cost of probes, which run without requests too, is subtracted.
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -12,7 +11,10 @@ import { userHeaders } from '../site.ts';
 import { prefix, reviewsOf, startFleet, type Fleet } from './registrations.ts';
 import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
-/** Lane names. */
+/**
+ * Names of the measured cases: one cluster and one user; many of both with a connection for each user; many of both
+ * with all users on every connection.
+ */
 export const identityLanes = {
   one: 'portcullis-1-cluster-1-user',
   own: 'portcullis-2000-clusters-500-users-own-connections',
@@ -23,10 +25,13 @@ type LaneName = (typeof identityLanes)[keyof typeof identityLanes];
 const clusterCount = 2_000;
 const userCount = 500;
 const connections = 64;
-/** How long the gateway takes an answer of its hub. */
+/** The gateway caches an answer of its hub for ten seconds, so a sample lasts as long. */
 const sampleSeconds = 10;
 const idleSeconds = 2;
-/** Every cluster has its connections then, and V8 is done. */
+/**
+ * Limits of the first warm-up. After so many requests, connections to every cluster are open and V8 has compiled the
+ * code.
+ */
 const firstWarmup = { requests: 80_000, seconds: 90 };
 
 export const identities: Scenario = {
@@ -34,7 +39,7 @@ export const identities: Scenario = {
   onDemand: true,
   run: (outer) =>
     onStub(outer, async (bench) => {
-      // The first is who asks while a fleet starts.
+      // The first user sends the requests while the gateway starts.
       const others = bench.site.users.filter((user) => user !== bench.site.user);
       const people = [bench.site.user, ...others.slice(0, userCount - 1)];
       const fleets: Fleet[] = [];
@@ -68,7 +73,7 @@ export const identities: Scenario = {
     }),
 };
 
-/** What the n-th connection asks in turn; in every lane it is a list of the same length. */
+/** The requests that the n-th connection sends in turn. The list has the same length in every lane. */
 function variantsOf(bench: Bench, lane: LaneName, clusters: number, people: readonly BenchUser[], connection: number) {
   const length = Math.ceil(clusterCount / connections);
   return Array.from({ length }, (_, turn) => {

@@ -1,5 +1,6 @@
-// Peak memory of a target while a large list streams through it. Memory once taken is rarely given back, so every round
-// has a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each measured one.
+// Measures the peak memory of a proxy while a large list is streamed through it. A process rarely gives memory back. So
+// every round starts a new process, warms it up with five lists, and resets the peak (clear_refs) before each measured
+// list.
 import { peakBytes, resetPeak } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';
@@ -18,15 +19,18 @@ const warmupLists = 5;
 const smallMb = 10;
 const largeMb = 100;
 /**
- * Slower than any target and the stub can be: only then would a target that does not hold the member back fill its
- * memory.
+ * The client reads slower than every proxy and the stub can send. Only then does a proxy that does not slow down the
+ * API server fill its memory.
  */
 const readMbPerSecond = 25;
-/** A stub would not notice a gateway that buffers everything if the list ended early. */
+/**
+ * The list must arrive at least to this share. If it ended early, a proxy that buffers everything would not be noticed.
+ */
 const leastShare = 0.95;
 
 /**
- * Always on the stub: a kube-apiserver needs minutes to be filled with 100 MB, and its own memory is not the question.
+ * Uses the stub API server in every run: a kube-apiserver takes minutes to store 100 MB, and its own memory is not
+ * measured.
  */
 export const memory: Scenario = {
   names: ['memory'],
@@ -45,7 +49,10 @@ export const memory: Scenario = {
     }),
 };
 
-/** The small list comes first: memory that the large one took is not given back, and would count as the small one's. */
+/**
+ * Measures the small list before the large one. Memory that the large list takes is not given back and would be counted
+ * for the small one.
+ */
 async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
   for (let i = 0; i < warmupLists; i += 1) await list(bench, lane, target, smallMb);
   const small = await list(bench, lane, target, smallMb);

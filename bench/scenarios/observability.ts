@@ -1,6 +1,6 @@
-// What it costs to be told what a gateway does: the same gateway without more than it always counts, with scrapes and
-// one trace in a hundred, and with an audit event for every request. The collector must take the spans, or the cheapest
-// thing is measured, dropping them.
+// Measures what observability costs: the same gateway plain, with metrics scrapes and traces of one request in a
+// hundred, and with audit events for all requests in addition. The trace collector must receive the spans. Otherwise
+// the gateway would drop them, which costs almost nothing.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { freePort, type RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
-/** Lane names. */
+/** Names of the three measured settings of the gateway. */
 export const observabilityLanes = {
   plain: 'portcullis-not-asked',
   observed: 'portcullis-scraped-and-traced',
@@ -23,7 +23,7 @@ const connections = 64;
 const sampleSeconds = 2;
 const scrapeEveryMs = 1_000;
 const samplingRatePerMillion = 10_000;
-/** As in requests.ts. */
+/** Limits of the first warm-up, after which V8 has compiled the code (see requests.ts). */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 
 interface Collector {
@@ -33,8 +33,8 @@ interface Collector {
 }
 
 /**
- * GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1; metrics are counted and the log is at its default level in
- * every lane.
+ * GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. In every lane metrics are counted and the log has its default
+ * level.
  */
 export const observability: Scenario = {
   names: ['observability'],
@@ -90,7 +90,7 @@ async function startLane(bench: Bench, lane: LaneName, { endpoint }: Collector) 
     );
     args.push('--audit-policy-file', file, '--audit-log-path', path.join(dir, 'audit.log'));
   }
-  // Of a flag that is given twice the last one holds.
+  // When a flag is given twice, the last one applies.
   return { ...(await startPortcullis(bench.site, member.kubeconfigFile, { args })), opsPort };
 }
 
@@ -112,7 +112,10 @@ async function startCollector(): Promise<Collector> {
   return { endpoint: `127.0.0.1:${(server.address() as AddressInfo).port}`, received: () => received, close };
 }
 
-/** Reads the metrics as Prometheus does, only more often. */
+/**
+ * Reads the metrics at an interval as Prometheus does, but once a second.
+ * @returns `stop` ends it
+ */
 function scrape(port: number): { readonly stop: () => void } {
   const once = (): void =>
     void fetch(`http://127.0.0.1:${port}/metrics`).then(

@@ -1,5 +1,5 @@
-// One sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare gateways of ours. Requests that
-// failed cost CPU, too.
+// Takes one sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare settings of Portcullis.
+// Failed requests also use CPU time, so they are counted.
 import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -8,14 +8,17 @@ import { errorsOf, type Bench } from './scenario.ts';
 
 const warmupSeconds = 0.3;
 
-/** How it is asked; all connections speak HTTP/1.1. */
+/** The load to send. All connections use HTTP/1.1. */
 export interface LaneLoad {
   readonly connections: number;
   readonly seconds: number;
   readonly maxRequests?: number | undefined;
 }
 
-/** @throws Error when the load generator saw no group */
+/**
+ * Takes one sample: sends the load and measures rate, latency and CPU time.
+ * @throws Error (rejects) when the load generator returned no result
+ */
 export async function sampleLane(bench: Bench, target: RunningTarget, { connections, seconds, maxRequests }: LaneLoad) {
   const running = await openLoad(bench.loadBinary, {
     mode: 'requests',

@@ -1,6 +1,6 @@
-// What registered clusters cost that nobody asks for: the same load on a gateway whose hub knows 2 clusters and on one
-// whose hub knows 2,000. Both must spread their requests over equally many connections to the member, or pooling is
-// measured instead.
+// Measures what registered clusters cost that get no requests: the same load on a gateway whose hub has 2 clusters and
+// on one whose hub has 2,000. Easy to get wrong: both gateways must spread their requests over the same number of
+// connections; otherwise connection pooling is measured.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import { userHeaders, type BenchUser } from '../site.ts';
 import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Lane names, and how many clusters the hub of each knows. */
+/** Names of the two measured gateways: one whose hub has 2 clusters, one whose hub has 2,000. */
 export const registrationLanes = { few: 'portcullis-2-clusters', many: 'portcullis-2000-clusters' } as const;
 const counts = { [registrationLanes.few]: 2, [registrationLanes.many]: 2000 } as const;
 const namespace = 'clusters';
@@ -28,7 +28,7 @@ const idleSeconds = 2;
 const hubAnswerMs = 10_000;
 const root = path.join(import.meta.dirname, '..', '..');
 
-/** A gateway behind a simulated hub. */
+/** A gateway and its simulated hub. */
 export interface Fleet {
   readonly lane: string;
   readonly clusters: number;
@@ -38,8 +38,8 @@ export interface Fleet {
 }
 
 /**
- * Both fleets live at once, so that rounds can be paired; users and rights come from the hub, by TokenReview and
- * SubjectAccessReview.
+ * Compares both gateways while they run at the same time, so that their rounds can be paired. Users and permissions
+ * come from the hub, by TokenReview and SubjectAccessReview.
  */
 export const registrations: Scenario = {
   names: ['registrations'],
@@ -70,7 +70,8 @@ export const registrations: Scenario = {
 };
 
 /**
- * Starts a hub that knows so many clusters and people, and a gateway that has them all; a smoke test has 50 at most.
+ * Starts a simulated hub with so many clusters and users, and a gateway that uses it. A quick run has at most 50
+ * clusters.
  */
 export async function startFleet(
   bench: Bench,
@@ -109,7 +110,7 @@ export async function startFleet(
   const kubeconfigFile = path.join(dir, 'hub.kubeconfig');
   await writeFile(kubeconfigFile, hubKubeconfig(JSON.parse(hub.firstLine) as SimulatedHubAddress), { mode: 0o600 });
   const startedAtMs = Date.now();
-  // The last cluster answers: all are known by then.
+  // The gateway counts as started when its last cluster answers, since it then knows all clusters.
   const gateway = await startGateway(
     site,
     ...(await gatewayCommand(bench, kubeconfigFile, dir, configFile)),
@@ -153,7 +154,10 @@ function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
   });
 }
 
-/** Reviews that the hub of a fleet has answered since it started. */
+/**
+ * Asks the simulated hub how many reviews it has answered since it started.
+ * @throws Error (rejects) when it does not tell
+ */
 export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
   const told = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
   const before = told().length;
@@ -164,12 +168,15 @@ export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
   throw new Error('the simulated hub does not tell its reviews');
 }
 
-/** Where the n-th cluster is. */
+/** Path prefix of the n-th cluster, counted from 0. */
 export function prefix(index: number): string {
   return `/clusters/cluster-${index}/proxy`;
 }
 
-/** Every connection asks a cluster of its own, as far as there are so many. */
+/**
+ * Sends the load and measures rate, latency and CPU time. Each connection uses a different cluster, as long as there
+ * are enough clusters.
+ */
 async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   const { gateway, clusters } = fleet;
   const load = await openLoad(bench.loadBinary, {
@@ -189,7 +196,7 @@ async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   });
   try {
     const pid = gateway.pid as number;
-    // Probes go on whether anybody asks or not; what they cost is a figure of its own.
+    // Probes run without requests too. Their cost is measured first and subtracted below.
     const idleCores = await restingCores(pid, idleSeconds * (bench.options.quick ? quickFactor : 1));
     const before = readCpu(pid);
     const result = await load.go();

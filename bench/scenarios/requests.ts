@@ -1,6 +1,6 @@
-// Short requests in a closed loop: throughput, latency and the target's CPU per request. The CPU of a target is read
-// while nobody sends, right before and right after the measured part, so that it belongs to exactly the counted
-// requests.
+// Measures throughput, latency and CPU time per request with short requests. Each connection sends its next request
+// when it has the answer. The CPU time is read right before and right after the measurement, while no request runs, so
+// that it belongs exactly to the counted requests.
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -9,26 +9,26 @@ import { askOnce, type RunningTarget } from '../targets/target.ts';
 import { verifyEqualWork } from '../verify.ts';
 import { errorsOf, interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
 
-/** One kind of request. */
+/** One kind of request to measure. */
 interface RequestScenario {
   readonly name: string;
   readonly connections: number;
   readonly method: string;
   readonly path: string;
-  /** Length of a sample; the number of requests decides how exact CPU per request is. */
+  /** Length of a sample in seconds. The more requests it has, the more exact is the CPU time per request. */
   readonly seconds: number;
   readonly headers?: HeaderPairs;
   readonly body?: string;
   readonly expectStatus?: number;
   readonly echo?: boolean;
   readonly fresh?: LoadGroup['fresh'];
-  /** Lanes that can do it; all if absent. */
+  /** Whether a program can handle this kind of request; undefined means that all can. */
   readonly takes?: (lane: Lane) => boolean;
-  /** Asked once of every target; the answer must be that of the member to the byte. */
+  /** True: before the measurement, each proxy's answer must equal that of the API server byte for byte. */
   readonly isSame?: boolean;
 }
 
-/** What users feel: on the member of the run, a real kube-apiserver unless told otherwise. */
+/** Requests to the chosen API server, by default a real kube-apiserver: what users notice. */
 const onMember: readonly RequestScenario[] = [
   { name: 'get-1', connections: 1, method: 'GET', path: configMapPath, seconds: 1 },
   { name: 'get-16', connections: 16, method: 'GET', path: configMapPath, seconds: 2 },
@@ -36,7 +36,7 @@ const onMember: readonly RequestScenario[] = [
 
 const listPath = '/api/v1/namespaces/list-1mb/configmaps';
 const gzip: HeaderPairs = [['Accept-Encoding', 'gzip']];
-/** A WebSocket as kubectl opens one; nobody looks at the key but who answers it (RFC 6455). */
+/** A WebSocket as kubectl opens it. The key may have any value (RFC 6455). */
 const webSocket: HeaderPairs = [
   ['Connection', 'Upgrade'],
   ['Upgrade', 'websocket'],
@@ -53,7 +53,7 @@ const echoTargets: ReadonlySet<string> = new Set([
   'kubectl-proxy',
 ]);
 
-/** What a proxy itself costs: always on the stub. */
+/** Requests to the stub: what the proxy alone costs. */
 const onStubMember: readonly RequestScenario[] = [
   { name: 'get-64', connections: 64, method: 'GET', path: configMapPath, seconds: 2 },
   { name: 'get-256', connections: 256, method: 'GET', path: configMapPath, seconds: 2 },
@@ -77,7 +77,7 @@ const onStubMember: readonly RequestScenario[] = [
     seconds: 2,
     headers: webSocket,
     echo: true,
-    // http-proxy and the configuration of nginx here take no upgrade; HTTP/2 has none.
+    // http-proxy and nginx, as they are configured here, do not upgrade connections, and HTTP/2 has no upgrades.
     takes: ({ target, protocol }) => protocol === 'h1' && echoTargets.has(target.name),
   },
   { name: 'handshakes', connections: 16, method: 'GET', path: '', seconds: 2, fresh: 'handshake', takes: hasTls },
@@ -89,21 +89,24 @@ function hasTls({ target }: Lane): boolean {
 }
 
 /**
- * A gateway runs for weeks, so its steady state is what counts. Measured: V8 takes some 30,000 requests to compile
- * everything on the path, and the first 2,000 cost three times as much as those after them; Go and C are there at once.
- * All get the same, and at most so long.
+ * A gateway runs for weeks, so only its steady state matters. V8 needs some 30,000 requests to compile all code they
+ * run through, and the first 2,000 cost three times as much as later ones (measured); Go and C need no warm-up. All
+ * programs get the same warm-up, which ends at whichever limit is reached first.
  */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 const warmupSeconds = 0.3;
 const quickFactor = 0.15;
 
-/** GETs of a 1 KB ConfigMap over 1 and 16 connections; in the h2 lanes 16 connections carry one stream each. */
+/** GETs of a 1 KB ConfigMap over 1 and 16 connections. With HTTP/2, each of the 16 connections carries one stream. */
 export const requests: Scenario = {
   names: onMember.map((scenario) => scenario.name),
   run: (bench, chosen) => compare(bench, named(onMember, chosen)),
 };
 
-/** More connections, large and small bodies, upgrades, connections that do not last. */
+/**
+ * Requests to the stub: more connections, large and small bodies, upgraded connections, and a new connection for each
+ * request.
+ */
 export const stubRequests: Scenario = {
   names: onStubMember.map((scenario) => scenario.name),
   onDemand: true,
@@ -143,8 +146,9 @@ async function compare(bench: Bench, chosen: readonly RequestScenario[]): Promis
 }
 
 /**
- * A target that packed or unpacked an answer would do other work, and change what the client asked for.
- * @throws Error when one did
+ * Checks that the proxies do not compress or decompress answers. One that did would do other work and change what the
+ * client asked for.
+ * @throws Error (rejects) when an answer differs
  */
 async function verifySameBytes(
   { site }: Bench,

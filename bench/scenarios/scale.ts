@@ -1,6 +1,6 @@
-// What a gateway costs that nobody asks anything: start, memory and CPU with 2, 2,000 and 10,000 clusters registered on
-// a simulated hub, at two intervals of the probe. Hub, members and gateway share this machine, so a start that waits
-// for its hub's CPU is not the gateway's.
+// Measures what an idle gateway costs: start time, memory and CPU with 2, 2,000 and 10,000 clusters on a simulated hub,
+// at two probe intervals. Hub, clusters and gateway share one machine, so the start time includes waiting for the hub's
+// CPU.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { residentBytes, restingCores } from '../figures/accounting.ts';
@@ -18,9 +18,9 @@ const fleets: Readonly<Record<string, Fleet>> = {
   'portcullis-2000-probed-each-minute': { clusters: 2_000, probeIntervalSeconds: 60 },
   'portcullis-10000-probed-each-minute': { clusters: 10_000, probeIntervalSeconds: 60 },
 };
-/** Until every cluster was probed once, beside an interval of the probe. */
+/** Milliseconds to wait, in addition to one probe interval, until every cluster has been probed once. */
 const settleMs = 10_000;
-/** Rights are asked for once a minute. */
+/** The idle gateway is measured for a minute, because it asks each cluster for its rights once a minute. */
 const idleSeconds = 60;
 
 export const scale: Scenario = {

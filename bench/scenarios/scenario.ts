@@ -1,5 +1,6 @@
-// What a scenario is and what it leaves behind: one sample per lane and round. Lanes are run in a new random order in
-// every round, so that a machine that slows down or a neighbour that wakes up hits all of them alike.
+// The types and helpers that all scenarios of the benchmark share. A scenario makes one sample for each lane and round.
+// In every round the lanes run in a new random order, so that a change in the speed of the machine affects all of them
+// alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -10,30 +11,33 @@ import type { Site } from '../site.ts';
 import { shuffled } from '../figures/statistics.ts';
 import type { Target } from '../targets/target.ts';
 
-/** One target asked over one protocol. */
+/** One measured program together with the HTTP version that its clients use. */
 export interface Lane {
-  /** `portcullis-h2`: what checks, tables and JSON call it. */
+  /** Name in checks, tables and JSON, for example `portcullis-h2`. */
   readonly id: string;
   readonly target: Target;
   readonly protocol: Protocol;
 }
 
-/** What one lane did in one round; units are in the names of the values. */
+/** What one lane did in one round. The names of the values contain their units. */
 export interface Sample {
   readonly scenario: string;
   readonly round: number;
   readonly lane: string;
   readonly values: Readonly<Record<string, number>>;
-  /** Failed requests and the first reason; a run with any fails. */
+  /** Number of failed requests. A run in which any request failed fails. */
   readonly errors: number;
   readonly firstError?: string;
 }
 
-/** What every scenario is given. */
+/** What every scenario gets to run with. */
 export interface Bench {
   readonly site: Site;
   readonly options: Options;
-  /** Of the installed and chosen targets, `direct` included. */
+  /**
+   * All combinations of program and HTTP version to measure. `direct`, the API server without a proxy, is one of the
+   * programs.
+   */
   readonly lanes: readonly Lane[];
   readonly loadBinary: string;
   readonly random: () => number;
@@ -42,23 +46,23 @@ export interface Bench {
 }
 
 /**
- * Rounds after which slow scenarios leave out targets that no check reads: they are for orientation and take most of
- * the time.
+ * After so many rounds, slow scenarios measure only programs for which a limit is checked; the others take most of the
+ * time.
  */
 export const orientationRounds = 5;
 
-/** A part of the bench that can be chosen by name. */
+/** A part of the benchmark that can be chosen by name. */
 export interface Scenario {
   readonly names: readonly string[];
-  /** Runs only when named, or with --all: it starts control planes of its own, or takes long. */
+  /** True: runs only when it is named or with --all, because it starts control planes of its own or takes long. */
   readonly onDemand?: boolean;
-  /** Runs those of its names that were chosen. */
+  /** Runs those of the scenario's `names` that are in `chosen`. */
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
 }
 
 /**
- * Runs a scenario on the stub, started for it where the run has a real member: what a proxy itself costs is the
- * question then.
+ * Runs a scenario in front of the stub API server, for scenarios that measure what a proxy alone costs. The stub is
+ * started here when the run uses a real API server otherwise.
  */
 export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
   if (outer.site.member.kind === 'stub') return await run(outer);
@@ -71,14 +75,17 @@ export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>)
   }
 }
 
-/** All lanes of the targets. */
+/** All lanes of the given programs: one for each HTTP version that a program supports. */
 export function lanesOf(targets: readonly Target[]): Lane[] {
   return targets.flatMap((target) =>
     target.protocols.map((protocol) => ({ id: `${target.name}-${protocol}`, target, protocol })),
   );
 }
 
-/** Calls `measure` once per item and round, in a new random order each round; rounds count from 1. */
+/**
+ * Calls `measure` once for each item in each round. The items have a new random order in every round; rounds are
+ * counted from 1.
+ */
 export async function interleave<T>(
   bench: Bench,
   items: readonly T[],
@@ -91,12 +98,12 @@ export async function interleave<T>(
   }
 }
 
-/** Rounds of a scenario that starts a process for every measurement: a smoke test needs one. */
+/** Number of rounds of a scenario that starts a process for every measurement; a quick run has only one. */
 export function slowRounds(bench: Bench): number {
   return bench.options.quick ? 1 : bench.options.rounds;
 }
 
-/** Errors of a load result, ready to be spread into a sample. */
+/** The errors in a result of the load generator, as the fields of a sample. */
 export function errorsOf(result: RequestsResult): { readonly errors: number; readonly firstError?: string } {
   const errors = result.groups.reduce((sum, group) => sum + group.errors, 0);
   const firstError = result.groups.find((group) => group.firstError !== undefined)?.firstError;

@@ -1,13 +1,13 @@
-// Twenty API servers in one process for the scenario `stall`: each answers after a delay, and the last one stops
-// answering on the line "stall" and starts again on "answer". A stalled server still accepts connections; refusing them
-// is another, easier fault.
+// Twenty API servers in one process for the scenario `stall`. Each answers after a delay. On the input line "stall" the
+// last one stops answering, on "answer" it starts again. While stalled it still accepts connections; refusing them
+// would be another fault that is easier to handle.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 
-/** Content of the file named by the one argument. */
+/** Content of the settings file, whose path is the only command line argument. */
 interface Settings {
   readonly count: number;
   readonly delayMs: number;
@@ -58,7 +58,7 @@ async function start(settings: Settings): Promise<void> {
       for (const release of waiting) release();
       waiting.clear();
     })
-    // Our parent is gone.
+    // Standard input is closed when the parent process has ended.
     .on('close', () => process.exit(0));
   process.stdout.write(`${JSON.stringify(ports)}\n`);
 }

@@ -1,6 +1,6 @@
-// One member of twenty accepts connections and never answers: what do the users of the other nineteen notice? Somebody
-// has to keep asking the stalled member, and to give up and ask again, or the gateway holds nothing for it and the test
-// proves nothing.
+// Measures whether users of 19 clusters notice when the 20th accepts connections but never answers. Easy to get wrong:
+// somebody must keep sending requests to the stalled cluster, give up and try again. Otherwise the gateway has no
+// waiting requests for it, and the test proves nothing.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -17,17 +17,22 @@ import { errorsOf, interleave, slowRounds, type Bench, type Scenario } from './s
 const memberCount = 20;
 const answerDelayMs = 50;
 const connectionsPerMember = 2;
-/** Clients of the last member, stalled or not, and when they give up and come back on a new connection. */
+/**
+ * Connections to the last cluster, which is stalled in half of the samples. A client gives up after `patienceMs` and
+ * tries again on a new connection.
+ */
 const lastMemberConnections = 8;
 const patienceMs = 1_000;
-/** 19 members, two connections each and 50 ms an answer: 3,800 requests, so that 38 of them are beyond the p99. */
+/**
+ * 19 clusters with two connections each and 50 ms per answer give 3,800 requests, so that 38 of them are above the p99.
+ */
 const sampleSeconds = 5;
 const recoveryTimeoutMs = 30_000;
 
-/** Lane names: the same gateway with and without the stalled member. */
+/** Names of the two measured cases: the gateway with and without the stalled cluster. */
 export const stallLanes = { stalled: 'portcullis-one-stalled', calm: 'portcullis-none-stalled' } as const;
 
-/** Portcullis over 20 simulated members that answer in 50 ms. */
+/** Portcullis in front of 20 simulated API servers that answer after 50 ms. */
 export const stall: Scenario = {
   names: ['stall'],
   run: async (bench) => {
@@ -61,7 +66,7 @@ function memberPath(name: string): string {
   return `/clusters/${name}/proxy${configMapPath}`;
 }
 
-/** Members that answer in 50 ms; the last one stalls on the line "stall". */
+/** Starts API servers that answer after 50 ms; the last one stops answering on the input line "stall". */
 export async function startMembers(
   bench: Bench,
   names: readonly string[],
@@ -128,19 +133,19 @@ async function measure(bench: Bench, gateway: RunningTarget, names: readonly str
     const { pooled } = result;
     if (pooled === undefined) throw new Error('the load generator gave no pooled result');
     const values = {
-      // Over all requests to the nineteen: a member that shares something with the stalled one is 5 % of them, and
-      // shows.
+      // The p99 of all requests to the other 19 clusters. A cluster that suffers from the stalled one has 5 % of these
+      // requests, so it would raise this value.
       p99Ms: pooled.p99Ms,
       p50Ms: pooled.p50Ms,
       requests: pooled.requests,
       requestsPerSecond: pooled.requestsPerSecond,
-      // For orientation: with 200 requests a member, the worst of nineteen p99 is close to the slowest request of the
-      // round.
+      // For information only: with 200 requests per cluster, the worst p99 of 19 clusters is close to the slowest
+      // request of the round.
       worstMemberP99Ms: Math.max(...others.map((group) => group.p99Ms)),
       gaveUp: stalled?.timeouts ?? 0,
       loadCpuShare: result.cpuShare,
     };
-    // The last member's own failures are what a stall is; everybody else must not fail.
+    // Requests to the stalled cluster must fail; only errors of the other clusters count.
     return { values, ...errorsOf({ ...result, groups: others }) };
   } finally {
     await load.close();

@@ -1,5 +1,6 @@
-// Memory of idle watches: resident memory before and after a thousand are open, per watch. What a process keeps from
-// earlier work would hide or inflate the difference, so every measurement has a fresh process, warmed the same way.
+// Measures the memory of one idle watch: resident memory before and after a thousand watches are opened, divided by
+// their number. Memory that a process keeps from earlier work would distort the difference. So every measurement uses a
+// new process that was warmed up in the same way.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';
@@ -12,25 +13,34 @@ const counts: Readonly<Record<string, number>> = { watch: 1_000, 'watch-10k': 10
 const most = 11_000;
 const warmupWatches = 100;
 const quickWatches = 50;
-/** Watches that share a client's HTTP/2 connection: a controller with ten informers. */
+/** How many watches share one HTTP/2 connection of a client, like a controller with ten informers. */
 export const streamsPerConnection = 10;
-/** Until buffers of the handshakes are collected and the last heads are written. */
+/**
+ * Milliseconds to wait until memory of the TLS handshakes has been collected and the last response headers have been
+ * written.
+ */
 const settleMs = 1_500;
 const quickSettleMs = 200;
-/** Idle watches on an empty selection. Rivals take part in the first rounds only. */
+/** Opens idle watches that match no object. Other programs than Portcullis take part only in the first rounds. */
 export const watch: Scenario = {
   names: ['watch'],
   run: (bench) => openInTurn(bench, 'watch', () => true),
 };
 
-/** Ten times as many, over HTTP/2: over HTTP/1.1 the sockets alone would be more than a process may have open. */
+/**
+ * Opens ten times as many idle watches, over HTTP/2. Over HTTP/1.1 they would need more sockets than a process may have
+ * open.
+ */
 export const manyWatches: Scenario = {
   names: ['watch-10k'],
   onDemand: true,
   run: (outer) => onStub(outer, (bench) => openInTurn(bench, 'watch-10k', takesMany)),
 };
 
-/** Who keeps 10,000 watches over HTTP/2 to the member too: a socket each on that side is what others run out of. */
+/**
+ * Whether a program can keep 10,000 watches open: only those that use HTTP/2 to the API server too. The others need one
+ * socket there for each watch and run out of sockets.
+ */
 export function takesMany({ target, protocol }: Lane): boolean {
   return protocol === 'h2' && ['portcullis', 'go', 'go-tuned'].includes(target.name);
 }

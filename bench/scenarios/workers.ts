@@ -1,12 +1,12 @@
-// Two workers beside one process, over the same member: does a second core serve, and what does a request cost then. On
-// two cores the load and the member take one of them, so it is the CPU per request of all processes that is compared,
-// and throughput only told.
+// Compares Portcullis with two worker processes and with one, in front of the same API server. On a machine with two
+// cores, load and API server take one of them. So the CPU time per request over all processes is compared, and
+// throughput is only shown.
 import { startPortcullis } from '../targets/portcullis.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';
 import { interleave, type Bench, type Scenario } from './scenario.ts';
 
-/** Lane names by the number of workers. */
+/** Names of the two measured settings, by the number of workers. */
 export const workerLanes = { one: 'portcullis-1-worker', two: 'portcullis-2-workers' } as const;
 
 const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], readonly string[]>> = {
@@ -15,10 +15,13 @@ const args: Readonly<Record<(typeof workerLanes)[keyof typeof workerLanes], read
 };
 const connections = 64;
 const sampleSeconds = 2;
-/** As in requests.ts, and each worker compiles for itself. */
+/**
+ * Limits of the first warm-up. V8 needs some 30,000 requests to compile all code they run through (see requests.ts), in
+ * each worker process.
+ */
 const firstWarmup = { requests: 120_000, seconds: 120 };
 
-/** GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1. */
+/** Sends GETs of a 1 KB ConfigMap over 64 HTTP/1.1 connections. */
 export const workers: Scenario = {
   names: ['workers'],
   onDemand: true,

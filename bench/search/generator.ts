@@ -1,11 +1,11 @@
-// The objects of the store-level bench: clusters of pods, deployments, replicasets, config maps and nodes, the same for
-// every run and every rival. How often a value occurs decides what an index is worth, so the shares are those the
-// reference measurements were made with.
+// Generates the objects for the benchmark of the index: clusters with pods, deployments, replica sets, config maps and
+// nodes, always the same for every run and for both compared stores. How often a value occurs decides how useful a
+// database index is, so the shares are fixed.
 import { createRandom } from '../figures/statistics.ts';
 
 type Random = () => number;
 
-/** One object with what an index takes out of it. */
+/** One generated Kubernetes object, with the values that the index stores in columns. */
 export interface GeneratedObject {
   readonly resource: string;
   readonly group: string;
@@ -17,19 +17,19 @@ export interface GeneratedObject {
   readonly createdAtMs: number;
   readonly resourceVersion: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Paths of pods that are kept as terms. */
+  /** Pairs of field path and value that the index stores as search terms of a pod. */
   readonly terms: readonly (readonly [path: string, value: string])[];
   readonly json: string;
 }
 
-/** Objects of one cluster: 3,340. */
+/** Number of generated objects in one cluster; together 3,340. */
 export const perCluster = { pods: 2500, deployments: 300, replicasets: 300, configmaps: 200, nodes: 40 } as const;
 export const objectsPerCluster = Object.values(perCluster).reduce((sum, n) => sum + n, 0);
 
 const envs = ['prod', 'staging', 'dev', 'test', 'perf'];
 const words = ['web', 'api', 'cart', 'user', 'pay', 'mail', 'feed', 'log', 'geo', 'auth', 'cron', 'bill'];
 const parts = ['', 'front', 'sync', 'worker', 'store'];
-/** 60 of them. */
+/** Names of the 60 applications that own pods, such as `web` and `web-sync`. */
 const apps = words.flatMap((word) => parts.map((part) => (part === '' ? word : `${word}-${part}`)));
 const images = ['nginx', 'redis', 'envoy', 'node', 'golang-app', 'jvm-app', 'python-app', 'fluent-bit', 'postgres'];
 const startMs = Date.UTC(2026, 0, 1);
@@ -39,7 +39,7 @@ export function clusterName(index: number): string {
   return `cluster-${String(index).padStart(4, '0')}`;
 }
 
-/** All objects of a cluster, owners before what they own. */
+/** All objects of a cluster. Owners come before the objects they own. */
 export function* clusterObjects(index: number): Generator<GeneratedObject> {
   const random = createRandom(1000 + index);
   const int = (below: number): number => Math.floor(random() * below);
@@ -231,7 +231,7 @@ function podStatus(random: Random, phase: string, { containers }: ReturnType<typ
   };
 }
 
-/** 100 namespaces, few of them large. */
+/** A random one of 100 namespaces. A few of them get most of the objects. */
 function namespaceOf(random: Random): string {
   return `team-${String(Math.floor(100 * random() ** 2)).padStart(2, '0')}`;
 }

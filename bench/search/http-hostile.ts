@@ -1,14 +1,14 @@
-// Questions that are made to cost, and what the gateway may spend on each. A question that is refused must be cheap as
-// well, so every answer counts, whatever its status, but one that is the gateway's fault.
+// Requests that are made to be expensive, and how much CPU time the gateway may spend on each. Refusing a request must
+// be cheap as well, so answers with any status are measured; a 5xx fails.
 import { request as httpsRequest, type Agent } from 'node:https';
 
-/** CPU of the whole process tree for one of them. */
+/** Limit in milliseconds for the CPU time of all gateway processes for one request. */
 export const mostHostileCpuMs = 50;
 
 export interface HostileQuestion {
   readonly name: string;
   readonly path: string;
-  /** Sent by POST. */
+  /** When set, the request is a POST with this body. */
   readonly body?: string;
 }
 
@@ -20,7 +20,7 @@ const asked = (name: string, key: string, text: string, ...more: readonly string
   name,
   path: [`${pods}&${key}=${encodeURIComponent(text)}`, ...more].join('&'),
 });
-/** All pods have the path, and none the value. */
+/** A condition on a field that all generated pods have, with a value that none has. */
 const noSuch = 'spec.terminationGracePeriodSeconds=31';
 
 export const hostileQuestions: readonly HostileQuestion[] = [
@@ -53,11 +53,11 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'values of a label with a long prefix',
     path: `${index}/values?resource=pods.v1.&by=${encodeURIComponent("metadata.labels['app']")}&prefix=${'a'.repeat(4000)}`,
   },
-  // Refused: each object would have to be read.
+  // The next requests are refused, because the gateway would have to read every object.
   { name: 'facets by a path that is not indexed', path: `${index}/facets?resource=pods.v1.&by=spec.a` },
   { name: 'values of a path that is not indexed', path: `${index}/values?resource=pods.v1.&by=spec.priority` },
   asked('an order by a path that is not indexed', 'orderby', 'spec.terminationGracePeriodSeconds'),
-  // About as many as are read: 1,407 pods.
+  // This request makes the gateway read 1,407 pods, about the largest number that it reads without refusing.
   {
     name: 'facets by such a path in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.terminationGracePeriodSeconds&namespaces=team-01,team-03`,
@@ -66,7 +66,8 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'facets by such a path that no object has, in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.a&namespaces=team-01,team-03`,
   },
-  // No index tells which objects match: a page ends early and its token goes on, what has no token is refused.
+  // In the next requests, no database index tells which objects match. A page ends early, and its continue token goes
+  // on from there. Requests that cannot have a token are refused.
   asked('a filter by a path that is not indexed, of which none matches', 'filter', noSuch),
   asked('a field selector by such a path', 'fieldSelector', noSuch),
   asked('a filter by such a path that no object has', 'filter', 'spec.a=1'),
@@ -96,7 +97,7 @@ export const hostileQuestions: readonly HostileQuestion[] = [
   { name: 'objects in objects', path: `${index}/query`, body: '{"a":'.repeat(20_000) },
 ];
 
-/** @returns the status */
+/** Sends the request; resolves with the status of the answer. */
 export function askHostile(agent: Agent, token: string, port: number, question: HostileQuestion): Promise<number> {
   const { path, body } = question;
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };

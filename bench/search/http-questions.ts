@@ -1,19 +1,19 @@
-// The questions of the bench over HTTP. Both sides are asked with the same path, but for the count: Clusterpedia has
-// none, and is asked for one row and how many remain behind it, which makes it count.
+// The requests of the benchmark over HTTP. Portcullis and Clusterpedia get the same paths, except for the count.
+// Clusterpedia has no count; it is asked for one row and for the number of remaining rows, which makes it count.
 import type { GeneratedObject } from './generator.ts';
 
 export interface HttpQuestion {
   readonly name: string;
   readonly path: string;
-  /** Of Clusterpedia. */
+  /** The path that Clusterpedia gets for the same question. */
   readonly rivalPath: string;
-  /** How many times faster it has to be. */
+  /** How many times faster than Clusterpedia the gateway must be. */
   readonly atLeast: number;
-  /** Rows, or the count, in an answer. */
+  /** Returns the number of rows in an answer, or the count that the answer states. */
   readonly counted: (answer: Answer) => number;
 }
 
-/** A list of either side, one object, or a count of ours. */
+/** An answer: a list, a single object, or a count as Portcullis gives it. */
 export interface Answer {
   readonly items?: readonly unknown[];
   readonly metadata?: { readonly remainingItemCount?: number };
@@ -26,7 +26,10 @@ const rows = ({ items }: Answer): number => items?.length ?? 1;
 const count = ({ items, metadata, count: ours }: Answer): number =>
   ours ?? (items?.length ?? 0) + (metadata?.remainingItemCount ?? 0);
 
-/** @param pod one of the first member */
+/**
+ * Makes the requests to compare.
+ * @param pod a pod of the first cluster
+ */
 export function httpQuestions({ namespace, name }: GeneratedObject): readonly HttpQuestion[] {
   const counting = ask('count', '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.');
   return [

@@ -1,6 +1,6 @@
-// The index over HTTP: `portcullis serve` over two members with 20,000 pods, against Clusterpedia's API server as
-// bench/rivals/clusterpedia rebuilds it, asked in turns by the bench's load generator over as many connections. Both
-// must answer as many rows, so the items of an answer are counted before it is timed.
+// Compares the index over HTTP: `portcullis serve` in front of two clusters with 20,000 pods, and Clusterpedia's API
+// server as bench/rivals/clusterpedia rebuilds it. The load generator asks them in turn over the same number of
+// connections. Both must give the same number of rows, which is checked before the time is measured.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -19,18 +19,21 @@ import { httpQuestions, type HttpQuestion } from './http-questions.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 
 const members = ['east', 'west'] as const;
-/** 2,500 pods each: 20,000 pods. */
+/** Each cluster gets the pods of so many generated clusters, 2,500 each: together 20,000. */
 const generatedPerMember = 4;
 const connections = 4;
 const turnSeconds = 0.8;
 const warmUpSeconds = 0.2;
-/** Before a question's first turn of either side: what is compiled only after some hundreds of answers is not timed. */
+/**
+ * Before the first measurement of each request, both servers answer it for so long, since V8 compiles some code only
+ * after hundreds of answers.
+ */
 const firstWarmUpSeconds = 4;
 const settleTimeoutMs = 300_000;
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** One side. */
+/** One of the two servers that are compared. */
 interface Target {
   readonly name: string;
   readonly port: number;
@@ -38,7 +41,7 @@ interface Target {
   readonly pathOf: (question: HttpQuestion) => string;
 }
 
-/** Asks once, on a connection of its own. @returns a body; a number is a status other than 200 */
+/** Sends one request on its own connection; resolves with the body, or with the status when it is not 200. */
 type AskOnce = (port: number, path: string) => Promise<Buffer | number>;
 
 interface Site {
@@ -46,19 +49,22 @@ interface Site {
   readonly rival: Target;
   readonly askOnce: AskOnce;
   readonly load: LoadClient;
-  /** @returns the status */
+  /** Sends an expensive request; resolves with the status of the answer. */
   readonly askHostile: (question: HostileQuestion) => Promise<number>;
   readonly close: () => Promise<void>;
 }
 
-/** What every turn's load generator has in common. */
+/** The settings that all runs of the load generator share. */
 interface LoadClient {
   readonly binary: string;
   readonly caFile: string;
   readonly token: string;
 }
 
-/** @returns a line for each question that does not hold */
+/**
+ * Compares the two servers over HTTP.
+ * @returns a line of text for each request for which a limit does not hold
+ */
 export async function benchHttp(
   directory: string,
   rounds: number,
@@ -256,7 +262,10 @@ async function rowsOf({ askOnce }: Site, target: Target, question: HttpQuestion)
 
 const hostileRuns = 9;
 
-/** CPU of the gateway for a question that is made to cost; what it does beside is in it. */
+/**
+ * Measures the gateway's CPU time for an expensive request. It includes what the gateway does at the same time for
+ * other reasons.
+ */
 async function spendOn({ ours, askHostile: ask }: Site, question: HostileQuestion): Promise<Line> {
   const spent: number[] = [];
   let status = 0;
@@ -271,12 +280,12 @@ async function spendOn({ ours, askHostile: ask }: Site, question: HostileQuestio
   return { text, holds: cpuMs <= mostHostileCpuMs && status < 500 };
 }
 
-/** What an answer took, and what it cost the target and all it has started. */
+/** The result of one measurement: times of answers, and CPU time of the server with its child processes. */
 interface Turn {
-  /** Median. */
+  /** Median time of an answer in milliseconds. */
   readonly ms: number;
   readonly cpuMs: number;
-  /** CPU of the load generator as a part of all cores. */
+  /** CPU time of the load generator as a share of all cores. */
   readonly clientShare: number;
 }
 

@@ -1,6 +1,6 @@
-// `npm run bench -- search`: the index against Clusterpedia's schema on PostgreSQL, the store alone and over HTTP, with
-// the same objects and questions. The load and the questions of both sides run one after the other on one machine, so
-// ratios are asserted and milliseconds only printed.
+// `npm run bench -- search`: compares the index with Clusterpedia's database schema on PostgreSQL, first the stores
+// alone, then over HTTP, with the same objects and queries. Everything runs one after the other on one machine. So
+// ratios are checked, and milliseconds are only printed.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,15 +24,18 @@ export const searchUsage = `npm run bench -- search [options]
   --only LEVEL    store or http, default both
   --keep-going    print what does not hold, and end with 0 all the same`;
 
-/** Objects a second the whole load has to reach on average. */
+/** Objects per second that must be written on average. */
 const leastRate = 3000;
-/** CPU of a page at all clusters against that at so many. */
+/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from only so many clusters. */
 const smallClusters = 20;
 const mostGrowth = 1.3;
 const batchRows = 500;
 const batchesInFlight = 16;
 
-/** @returns the exit code: 0 when every ratio holds */
+/**
+ * Runs the benchmark of the index.
+ * @returns the exit code: 0 when every ratio holds, or with --keep-going
+ */
 export async function benchSearch(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...argv],
@@ -46,7 +49,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   const clusters = Number(values.clusters);
   const rounds = Number(values.rounds);
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-search-'));
-  // PostgreSQL runs as another user.
+  // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(directory, 0o711);
   try {
     const failures = [
@@ -60,7 +63,10 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The store alone. @returns a line for each question that does not hold */
+/**
+ * Compares the two stores without HTTP.
+ * @returns a line of text for each query for which a limit does not hold
+ */
 async function benchStore(directory: string, clusters: number, rounds: number): Promise<readonly string[]> {
   const postgres = await startPostgres(join(directory, 'postgres'));
   const store = await openSqliteStore({ directory: join(directory, 'index') });
@@ -99,7 +105,7 @@ function print(line: string): void {
 
 interface Loaded {
   readonly rate: number;
-  /** A Deployment and a pod of the first cluster. */
+  /** UID of a Deployment, and a pod, both of the first cluster. */
   readonly owner: string;
   readonly pod: GeneratedObject;
 }
@@ -108,9 +114,10 @@ const pageRounds = 20;
 const pagesOfRound = 20;
 
 /**
- * CPU of a page that goes on where the last one ended, of this store and of one with fewer clusters, in turns. Judged
- * in the order that a list has by itself. By creation the rows of a page lie anywhere in the file, and the smaller
- * store fits into the reader's page cache: that is printed, and is what memory costs.
+ * Measures how the CPU time of a page grows with the number of clusters, by reading pages with continue tokens from
+ * this store and a smaller one in turn. Only the default order of lists is checked. Ordered by creation time, the rows
+ * of a page are scattered over the file, and only the smaller store fits into the page cache; that result is printed to
+ * show what memory costs.
  */
 async function pages(
   directory: string,
@@ -139,7 +146,7 @@ async function pages(
   }
 }
 
-/** CPU of this process for a page, mean of a round. */
+/** Measures the CPU time of this process for one page, as the mean of a round. */
 function walkOf(store: SqliteStore, query: ListQuery, scope: RowScope) {
   const spentMs: number[] = [];
   let after: PageRequest['after'];
@@ -171,7 +178,8 @@ async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
     const objects = [...clusterObjects(index)];
     owner ||= objects.find(({ kind }) => kind === 'Deployment')!.uid;
     pod ??= objects.find(({ kind }) => kind === 'Pod');
-    // Nothing is left over from the cluster before, so that generating is not writing time.
+    // By now all writes of the previous cluster have ended, so the time for generating objects is not counted as time
+    // for writing.
     await timed(async () => {
       for (const batch of batchesOf(index, objects)) {
         inFlight.push(store.apply(batch));
@@ -211,7 +219,7 @@ function incarnationId(index: number): string {
 function wholeScope(clusters: number): RowScope {
   const types = new Map([['pods.', 'all' as const] as const, ['replicasets.apps', 'all' as const] as const]);
   const grants = new Map(Array.from({ length: clusters }, (_, index) => [incarnationId(index), types]));
-  // Stores know a scope by its digest.
+  // A store recognises a scope (the rows a user may see) by its digest.
   return { digest: `all of ${clusters} clusters`, grants };
 }
 
@@ -244,7 +252,7 @@ async function compare(
   const runs = runsOf(await askOnce(), rounds);
   await postgres.time(sql, Math.ceil(warmMs / (await postgres.time(sql, 2))[1]!));
   const rivalRuns = runsOf((await postgres.time(sql, 2))[1]!, rounds);
-  // In turns, a piece each: the machine may be slower for seconds.
+  // The two stores are measured alternately in several parts, because the machine may be slower for some seconds.
   const pieces = Math.min(runs, rivalRuns) < leastInPieces ? 1 : mostPieces;
   for (let piece = 0; piece < pieces; piece++) {
     for (let left = Math.ceil(runs / pieces); left > 0; left--) ours.push(await askOnce());
@@ -258,30 +266,35 @@ async function compare(
   return { text: `${name}: ${rows}, ${times}: ${ratio.toFixed(1)} times (${wanted})`, holds };
 }
 
-/** Fast questions are asked often, slow ones a few times: there the order of magnitude is what is asked. */
+/**
+ * How often a query is run: fast queries often, slow ones a few times, because only their order of magnitude matters.
+ */
 function runsOf(ms: number, rounds: number): number {
   return Math.max(rounds, Math.min(mostRuns, Math.ceil(runsForMs / ms)));
 }
 
 /**
- * Each side is asked for so long before it counts: a question of half a millisecond is asked some thousand times before
- * V8 has compiled the way to its answer.
+ * Each store answers a query for so long before it is measured. A query of half a millisecond runs some thousand times
+ * before V8 has compiled its code.
  */
 const warmMs = 2000;
 const mostPieces = 10;
-/** Slow questions are asked a few times, in one piece. */
+/** Queries that run fewer times than this are slow, and are measured in one part instead of several. */
 const leastInPieces = 50;
 const mostRuns = 300;
 const runsForMs = 1000;
 
-/** Asks and reads every row. @returns rows, or the count */
+/**
+ * Runs a query and reads every row.
+ * @returns the number of rows, or the count
+ */
 async function askStore(store: SqliteStore, scope: RowScope, { query, ask }: Question): Promise<number> {
   if (ask === 'count') return store.count(query, scope);
   if ('facet' in ask) return (await store.facets(query, scope, ask.facet, 100_000)).length;
   let rows = 0;
   const page = await store.list(query, scope, ask);
   for await (const chunk of page.chunks) rows += chunk.length;
-  // As every answer does.
+  // The measured time includes the release of the page, which every answer does in the end.
   page.release?.();
   return rows;
 }

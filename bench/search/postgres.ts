@@ -1,5 +1,5 @@
-// The rival of the store-level bench: Clusterpedia's table and indexes on a PostgreSQL of our own, asked through psql.
-// A server that cannot be started must fail the bench, and nothing of it may be left behind.
+// The store to compare with: Clusterpedia's table and indexes in a PostgreSQL server that is started here and queried
+// with psql. When the server cannot be started, the benchmark must fail, and nothing of it may be left behind.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { clusterName, clusterObjects, type GeneratedObject } from './generator.ts';
 
-/** pkg/storage/internalstorage/types.go of Clusterpedia v0.9.1, as gorm's migration makes it. */
+/** The table of Clusterpedia v0.9.1 as gorm creates it (pkg/storage/internalstorage/types.go). */
 const schema = `
 CREATE TABLE resources (
   id bigserial PRIMARY KEY, "group" varchar(63) NOT NULL, version varchar(15) NOT NULL, resource varchar(63) NOT NULL,
@@ -16,7 +16,10 @@ CREATE TABLE resources (
   object jsonb NOT NULL, events jsonb, event_resource_versions jsonb,
   created_at timestamptz NOT NULL, synced_at timestamptz NOT NULL DEFAULT now(), deleted_at timestamptz
 );`;
-/** Made after the load, which only helps the rival. */
+/**
+ * Clusterpedia's indexes. They are created after the rows have been loaded, which makes loading faster and so favours
+ * PostgreSQL.
+ */
 const indexes = `
 CREATE UNIQUE INDEX uni_group_version_resource_cluster_namespace_name
   ON resources ("group", version, resource, cluster, namespace, name);
@@ -25,7 +28,7 @@ CREATE INDEX idx_group_version_resource_name ON resources ("group", version, res
 CREATE INDEX idx_cluster ON resources (cluster);
 VACUUM ANALYZE resources;`;
 
-/** As the reference measurements had it. */
+/** Settings of the PostgreSQL server. Results of different runs can be compared only while these stay the same. */
 const settings = {
   shared_buffers: '4GB',
   effective_cache_size: '8GB',
@@ -40,30 +43,32 @@ const settings = {
 export interface Postgres {
   readonly version: string;
   readonly pid: number;
-  /** Where its unix socket is. */
+  /** Folder of the server's unix socket. */
   readonly directory: string;
-  /** Loads clusters and makes the indexes. */
+  /** Loads the objects and creates the indexes. */
   readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
   /**
-   * Runs the query `runs` times over one connection and throws the rows away. Resolves with the milliseconds of each
-   * run.
+   * Runs the query `runs` times over one connection and ignores the rows. Resolves with the milliseconds of each run.
    */
   readonly time: (sql: string, runs: number) => Promise<readonly number[]>;
-  /** The first column of the first row. */
+  /** Runs a query and returns the first column of its first row. */
   readonly value: (sql: string) => string;
   readonly stop: () => Promise<void>;
 }
 
-/** What is loaded, as {@link clusterObjects} makes it. */
+/** The objects to load, from {@link clusterObjects}. */
 export interface RivalObjects {
   readonly clusters: number;
-  /** Default: its own. */
+  /** Returns the name of the n-th cluster; by default the generated name. */
   readonly nameOf?: (index: number) => string;
-  /** Default: all. */
+  /** Whether an object should be loaded; by default all are. */
   readonly isWanted?: (object: GeneratedObject) => boolean;
 }
 
-/** @throws Error when there is no PostgreSQL: Debian has it as `postgresql` */
+/**
+ * Starts a PostgreSQL server whose files are in `directory`, which is emptied first.
+ * @throws Error (rejects) when PostgreSQL is not installed (Debian: package `postgresql`)
+ */
 export async function startPostgres(directory: string): Promise<Postgres> {
   const binaries = globSync('/usr/lib/postgresql/*/bin').toSorted().at(-1) ?? '';
   if (!existsSync(join(binaries, 'initdb'))) {
@@ -72,7 +77,7 @@ export async function startPostgres(directory: string): Promise<Postgres> {
   const data = join(directory, 'data');
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  // It refuses to run as root.
+  // PostgreSQL refuses to run as root, so it then runs as the user postgres.
   const isRoot = process.getuid?.() === 0;
   const drop = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : [];
   if (isRoot) {
@@ -126,7 +131,10 @@ interface Session extends Pick<Postgres, 'time'> {
   readonly stop: () => void;
 }
 
-/** One psql that is told what to ask: a connection of its own for every few runs would have to find its tables anew. */
+/**
+ * Starts one psql process for all queries. A new connection for each query would have to read the table definitions
+ * again.
+ */
 function startSession([command, args]: readonly [string, string[]]): Session {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = once(child, 'exit');

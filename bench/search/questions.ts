@@ -1,5 +1,5 @@
-// The questions both sides are asked, as a query of ours and as Clusterpedia writes it in SQL. Both must find the same
-// rows, so each question says how many, and the bench compares before it times.
+// The queries for both stores: as a query of the index and as the SQL that Clusterpedia sends. Both must find the same
+// rows, so the benchmark compares the numbers of rows before it measures.
 import { allOf, type ListQuery } from '../../search/query/list-query.ts';
 import { parsePath } from '../../search/query/path.ts';
 import type { FacetBy, PageRequest } from '../../search/stores/store.ts';
@@ -8,10 +8,10 @@ import { clusterName } from './generator.ts';
 export interface Question {
   readonly name: string;
   readonly query: ListQuery;
-  /** A page; or the count alone; or counts by a key. */
+  /** What the query returns: a page of rows, their number, or their numbers by the values of a field. */
   readonly ask: PageRequest | 'count' | { readonly facet: FacetBy };
   readonly sql: string;
-  /** How many times faster it has to be. */
+  /** How many times faster than PostgreSQL the index must be. */
   readonly atLeast: number;
 }
 
@@ -32,10 +32,14 @@ const field = (path: string, operator: 'Equals' | 'Contains', value: string): Li
 const orderByName: ListQuery['order'] = [{ by: 'name', descending: false }];
 const page = { limit: 50 };
 export const webByName: ListQuery = { ...pods, labels: webLabels, order: orderByName };
-/** All pods, the newest first. */
+/** Selects all pods, the newest first. */
 export const newest: ListQuery = { ...pods, order: [{ by: 'created_at', descending: true }] };
 
-/** @param owner uid of a Deployment of the first cluster; @param pod a pod of it */
+/**
+ * Makes the queries to compare.
+ * @param owner UID of a Deployment in the first cluster
+ * @param pod a pod of the first cluster
+ */
 export function questions(
   owner: string,
   pod: { readonly namespace: string; readonly name: string },

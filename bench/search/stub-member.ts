@@ -1,6 +1,6 @@
-// A member that has nothing but pods, as a process of its own: what a gateway needs to index them, and no more. Lists
-// are the same bytes as the rival's rows, so that both sides keep the same objects. `node stub-member.ts NAME FIRST
-// COUNT CERT KEY`
+// A process that imitates an API server with pods only, just enough for a gateway to index them. Its lists contain the
+// same bytes as the rows in PostgreSQL, so that both stores hold the same objects. Run it as `node stub-member.ts NAME
+// FIRST COUNT CERT KEY`.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -67,7 +67,7 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
     response.end(text);
   };
   if (request.method === 'POST') {
-    // Reviews: whoever asks may.
+    // Allows everything in answer to every access review.
     answer(JSON.stringify({ kind: 'Review', status: { allowed: true, resourceRules: [], nonResourceRules: [] } }));
   } else if (known[path] !== undefined) {
     answer(JSON.stringify(known[path]), path.startsWith('/api') && path.length < 6 ? aggregatedType : undefined);
@@ -76,7 +76,7 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
     response.writeHead(isHealth ? 200 : 404, { 'content-type': 'application/json' });
     response.end(isHealth ? 'ok' : '{"kind":"Status","apiVersion":"v1","status":"Failure","code":404}');
   } else if (/^(?:1|true)$/.test(parameters.get('watch') ?? '')) {
-    // Nothing ever happens here.
+    // A watch stays open, but no event ever comes.
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
   } else {

@@ -1,6 +1,6 @@
-// The same questions asked by users who may see little, much and everything: CPU of the reader against the
-// administrator's. What is asked first pays for what a reader remembers afterwards, so the first answer is printed
-// apart and not compared.
+// Compares queries of users who may see little, much or everything: CPU time of a query, relative to the
+// administrator's. The first query of a user fills caches for later ones, so its time is printed separately and not
+// compared.
 import type { ListQuery } from '../../search/query/list-query.ts';
 import type { Grant } from '../../search/rights/scope.ts';
 import { openReader, type Reader } from '../../search/stores/sqlite/read/reader.ts';
@@ -9,12 +9,12 @@ import { median } from '../figures/statistics.ts';
 import { clusterObjects } from './generator.ts';
 import { newest, pods, webByName, webLabels } from './questions.ts';
 
-/** CPU of a question may be so many times the administrator's, or so many milliseconds. */
+/** Limit for a query of any user: twice the CPU time of the administrator's query, or 5 ms if that is more. */
 const mostTimes = 2;
 const mostMs = 5;
 const pairs = 3000;
 const names = 1000;
-/** Namespaces of the generator. */
+/** Number of namespaces in generated clusters. */
 const namespaces = 100;
 const cacheBytes = 256 << 20;
 
@@ -62,9 +62,9 @@ const questions: readonly Asked[] = [
 ];
 
 /**
- * Asks on this thread, of a file that no one writes.
- * @param file of the store
- * @returns a line for each question that costs one of them too much
+ * Runs the queries of all users in this thread, on a database file that nobody writes.
+ * @param file the database file of the store
+ * @returns a line of text for each query that takes too much CPU time
  */
 export async function benchUsers(
   file: string,
@@ -96,7 +96,7 @@ export async function benchUsers(
   }
 }
 
-/** The administrator first. */
+/** The users whose queries are compared, the administrator first. */
 function users(clusters: number): readonly User[] {
   const found = [...clusterObjects(0)].filter(({ kind }) => kind === 'Pod');
   const sizes = [...Map.groupBy(found, ({ namespace }) => namespace)];
@@ -113,11 +113,14 @@ function users(clusters: number): readonly User[] {
   ];
 }
 
-/** Not all namespaces of a cluster, and where clusters are few, some that are not there. */
+/**
+ * Namespaces that a user may see in one cluster: not all of the cluster's namespaces, and with few clusters also some
+ * that do not exist.
+ */
 function pairsOf(cluster: number, clusters: number): readonly string[] {
   const each = Math.ceil(pairs / clusters);
   const among = Math.max(namespaces, Math.ceil(each * 1.2));
-  // A step of 1 from a start of its own: neighbours, and not the same in every cluster.
+  // Consecutive namespaces, which start at a different one in each cluster.
   return Array.from({ length: each }, (_, i) => `team-${String((i + cluster * 11) % among).padStart(2, '0')}`);
 }
 
@@ -130,7 +133,10 @@ function namesOf(cluster: number, clusters: number): { readonly namespace: undef
 }
 
 const rounds = 5;
-/** The clock of a thread's CPU ticks in milliseconds: a round asks for so long. */
+/**
+ * Milliseconds of one round of queries. The CPU clock of a thread counts in whole milliseconds, so a round must be
+ * long.
+ */
 const roundMs = 60;
 const mostAsked = 500;
 
@@ -148,7 +154,7 @@ async function cpuOf(ask: () => Promise<unknown>): Promise<{ readonly firstMs: n
     const untilMs = performance.now() + roundMs;
     let asked = 0;
     for (; asked === 0 || (performance.now() < untilMs && asked < mostAsked); asked++) await ask();
-    // The first round is compiled on the way.
+    // The first round is not counted, because V8 still compiles code in it.
     if (round > 0) spent.push((cpuMs() - beforeMs) / asked);
   }
   return { firstMs, ms: median(spent) };

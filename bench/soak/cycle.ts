@@ -1,6 +1,6 @@
-// One cycle of the soak: watches of both clusters, requests of all users, execs that come and go, rotations, and faults
-// of one line in an order that the seed decides. Easy to get wrong: each watch must have every change once and in order
-// whatever happened, so a cycle ends only when all of them have caught up.
+// One cycle of the soak test: watches of both clusters, requests of all users, exec sessions, rotations, and network
+// faults of one cluster in an order that the seed decides. Easy to get wrong: every watch must get each change exactly
+// once and in order, whatever happens. So a cycle ends only when all watches have got all changes.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { execOverWebSocket } from '../../test/clients/websocket-client.ts';
@@ -22,18 +22,18 @@ export interface CycleOutcome {
   readonly events: number;
   readonly execs: number;
   readonly resumed: number;
-  /** Faults that were made. */
+  /** Names of the disturbances that the cycle caused on purpose. */
   readonly happened: readonly string[];
-  /** What must not be. */
+  /** What went wrong in the cycle; empty when it passed. */
   readonly faults: readonly string[];
 }
 
 const clusters = ['straight', 'faulty'] as const;
 const changesPerSecond = 1;
-/** How long one fault of the line lasts. */
+/** Milliseconds that one network fault lasts. */
 const faultMs = 2_000;
 
-/** Mulberry32: the same faults in the same order for the same seed and cycle. */
+/** A random number generator (mulberry32): the same seed gives the same faults in the same order. */
 function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -64,7 +64,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
   const watches = groups.flatMap((group) => group.watches);
   await eventually('all watches are open', () => watches.every(({ isOpen }) => isOpen), { timeoutMs: 120_000 });
 
-  // The straight cluster must never fail; the faulty one may, but only with an error of its own.
+  // Requests to the cluster `straight` must never fail. Those to `faulty` may fail, but only with 502, 503 or 504.
   const load = clusters.flatMap((cluster, which) =>
     site.users.map((user) => ({
       cluster: which,
@@ -95,7 +95,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
         const session = await execOverWebSocket(raw, { path, command: ['cat'], stdin: true });
         await session.write(`${word}\n`);
         await session.waitForOutput(word);
-        // By turns in good order and broken off.
+        // Sessions end alternately in good order and by closing the connection.
         if (execs % 2 === 0) session.endInput();
         else session.close();
         await session.result;
@@ -119,7 +119,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
       else {
         site.proxy.set(kind);
         await delay(faultMs);
-        // The proxy has dropped bytes while it was silent. Such a connection cannot go on, so it is reset.
+        // While it was silent, the proxy dropped bytes. A connection with missing bytes cannot go on, so it is reset.
         site.proxy.set('cut');
         site.proxy.set('open');
       }

@@ -1,8 +1,9 @@
-// What a cycle of the soak must leave behind: the same as the cycle before it. A slope through few points is mostly
-// noise, so it is the median of all pairs (Theil-Sen), which one odd cycle does not move.
+// Judges what is left after a cycle of the soak test: it must be the same as after the cycle before. A line through few
+// points would be mostly noise. So the growth is the median of the slopes of all pairs of cycles (Theil-Sen), which a
+// single odd cycle does not change.
 import type { Holdings } from '../../test/faults/witness.ts';
 
-/** One cycle and what was held when it was over. */
+/** One cycle, and what the gateway still held when it was over. */
 export interface CycleRecord {
   readonly cycle: number;
   readonly holdings: Holdings;
@@ -10,12 +11,12 @@ export interface CycleRecord {
 }
 
 /**
- * Sockets and descriptors that may differ from one idle moment to another: a probe of a member may be under way, and a
- * connection pool is either there for it or not.
+ * By how many the numbers of sockets, timers and descriptors may differ between two idle moments: a probe may be
+ * running, with or without a new connection for it.
  */
 const probeSlack = 3;
 
-/** What is held beyond the reference, in words; none when nothing is. */
+/** What the gateway holds beyond the reference, one text each; empty when nothing. */
 export function handleFaults(reference: Holdings, found: Holdings, streams: number): readonly string[] {
   const faults = (['sockets', 'timers', 'descriptors'] as const)
     .filter((what) => found[what] > reference[what] + probeSlack)
@@ -24,8 +25,8 @@ export function handleFaults(reference: Holdings, found: Holdings, streams: numb
 }
 
 /**
- * Growth from one value to the next as a share of the first, by the median slope of all pairs. @param values two at
- * least
+ * Growth from one value to the next as a share of the first value: the median slope of all pairs.
+ * @param values at least two
  */
 export function growthPerCycle(values: readonly number[]): number {
   const slopes: number[] = [];

@@ -1,6 +1,6 @@
-// Where the soak runs: one real member with a kubelet, reached by two clusters of the gateway, straight and through the
-// fault proxy, with users of their own rights. "idle" means that the gateway has closed its kept connections too, so
-// the soak waits for its idle times, shortened by the time scale.
+// The setup of the soak test: one real API server with a kubelet, known to the gateway as two clusters, one reached
+// directly and one through a proxy that causes faults. The gateway counts as idle only when it has closed its kept
+// connections too. So the test waits for their idle timeout, which the time scale shortens.
 import { join } from 'node:path';
 
 import type { StreamServer } from '../../test/clients/stream-client.ts';
@@ -21,8 +21,8 @@ import type { TestUser } from '../../test/gateway-process.ts';
 
 const userCount = 20;
 /**
- * Idle connections go after half a minute; a machine that is busy with the soak's own clients must still keep the
- * connect and probe deadlines.
+ * With this factor, idle connections are closed after half a minute. It is not smaller, because the machine is busy
+ * with the clients of the test, and connect and probe timeouts must still be kept.
  */
 const timeScale = '0.5';
 
@@ -30,20 +30,25 @@ export interface SoakSite {
   readonly member: Member;
   readonly gateway: WitnessedGateway;
   readonly proxy: FaultProxy;
-  /** Users in turn; whom the member must see is in the query of each request. */
+  /**
+   * All users. Each request names its user in its query, so that the audit log shows whether the API server saw the
+   * right one.
+   */
   readonly users: readonly TestUser[];
   serverOf(user: TestUser): StreamServer;
   /**
-   * Gives the gateway's token file a new line and takes the one before away: the file is read again, and nobody in use
-   * is changed.
+   * Adds a line to the gateway's token file and removes the line added before. The file is read again, but no user that
+   * is in use changes.
    */
   rotateTokens(): void;
-  /** Writes the kubeconfig anew with another label: records are replaced, connections stay. */
+  /** Writes the kubeconfig again with a changed label: cluster records are replaced, connections stay open. */
   rotateContexts(): void;
-  /** Until no request is open and no connection to the member is kept. */
+  /** Resolves when no request is open and no connection to the API server is kept. */
   idle(): Promise<void>;
   openStreams(): Promise<number>;
-  /** Requests by the gateway's credential that reached the member as another than their query says. */
+  /**
+   * Requests that the gateway sent as another user than the one named in the query, from the API server's audit log.
+   */
   strangers(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -112,8 +117,8 @@ export async function startSoakSite(): Promise<SoakSite> {
         },
         { timeoutMs: 120_000, everyMs: 500 },
       );
-      // Short connections beyond the probe's own have their idle time, too; clients' connections were closed by the
-      // clients.
+      // Kept connections for short requests have an idle timeout, too. The clients have closed their own connections
+      // already.
       await new Promise((resolve) => setTimeout(resolve, 31_000));
     },
     openStreams,

@@ -1,5 +1,5 @@
-// The member itself, asked with the gateway's credential and impersonating: what any gateway's latency is compared
-// with. Without impersonation the member would do less work than behind a gateway.
+// The API server itself without a proxy, asked with the gateway's credential and impersonation headers. Latencies of
+// the proxies are compared with it. Without impersonation the API server would do less work than behind a gateway.
 import { impersonatingHeaders } from '../site.ts';
 import type { Target } from './target.ts';
 

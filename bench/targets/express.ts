@@ -1,5 +1,5 @@
-// The rival most Node gateways are built on, express + http-proxy; the program is bench/rivals/express-http-proxy.ts.
-// Without NODE_ENV=production express does extra work on errors.
+// express with http-proxy, on which most gateways in Node are built; the program is bench/rivals/express-http-proxy.ts.
+// NODE_ENV=production is set, because express otherwise does extra work on errors.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -1,11 +1,12 @@
-// The rival most Kubernetes gateways are built on, Go's ReverseProxy; the program is bench/rivals/goproxy. Its garbage
-// collector setting decides a third of its CPU, so a tuned one can be asked for beside the default one.
+// Go's ReverseProxy, on which most Kubernetes gateways are built; the program is bench/rivals/goproxy. The setting of
+// Go's garbage collector decides a third of its CPU time, so a tuned one can be measured in addition to the default
+// one.
 import { buildGo, goVersion } from '../go-build.ts';
 import type { Site } from '../site.ts';
 import { clusterName } from '../names.ts';
 import { freePort, startGateway, type RunningTarget, type Target } from './target.ts';
 
-/** `GOGC=400` trades some memory for the CPU of collecting it; what its users set. */
+/** A setting that people often use: `GOGC=400` uses some more memory and less CPU time for garbage collection. */
 const tuned = { GOGC: '400' };
 
 export const go: Target = {

@@ -1,5 +1,5 @@
-// haproxy where it is installed, as the other floor. It reuses upstream connections only with http-reuse, and its
-// figures are for orientation like nginx's, no check uses them.
+// haproxy, if it is installed, as a second proxy written in C. It reuses connections to the API server only with
+// http-reuse. Its results are for information only; no limit is checked with them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -34,7 +34,10 @@ export const haproxy: Target = {
   },
 };
 
-/** The whole configuration: token table as a map file, header rules, kept-alive verified upstream. */
+/**
+ * The whole configuration: the token table as a map file, the header rules, and verified keep-alive connections to the
+ * API server.
+ */
 export function haproxyConfig(site: Site, port: number, mapFile: string): string {
   const { member } = site;
   return `

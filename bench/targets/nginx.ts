@@ -1,6 +1,5 @@
-// nginx where it is installed, as the floor a C proxy sets. It cannot strip unknown Impersonate-Extra-* headers and
-// speaks only HTTP/1.1 to the member, so it does a little less work than the others; its figures are for orientation,
-// no check uses them.
+// nginx, if it is installed, to show what a proxy written in C reaches. It cannot remove unknown Impersonate-Extra-*
+// headers and uses only HTTP/1.1 to the API server, so it does a little less work than the others.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -34,7 +33,10 @@ export const nginx: Target = {
   },
 };
 
-/** The whole configuration: the token table as a `map`, the identity as two lookups, kept-alive unbuffered upstream. */
+/**
+ * The whole configuration: the token table as a `map`, user and groups as two lookups, and unbuffered keep-alive
+ * connections to the API server.
+ */
 export function nginxConfig(site: Site, port: number, dir: string): string {
   const { member } = site;
   return `

@@ -1,5 +1,5 @@
-// Portcullis as anyone would start it: `portcullis serve` with a kubeconfig and a token file. No flag here may make it
-// do less than it does by default (audit log, metrics and probes stay as they are).
+// Portcullis as anybody would start it: `portcullis serve` with a kubeconfig and a token file. Easy to get wrong: no
+// flag here may make it do less work than by default (audit log, metrics and probes stay as they are).
 import { mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -25,7 +25,7 @@ export const portcullis: Target = {
   },
 };
 
-/** Starts `portcullis serve` over a kubeconfig; `readyPath` answers 200 once it works. */
+/** Starts `portcullis serve` with a kubeconfig; resolves when `readyPath` is answered with 200. */
 export async function startPortcullis(
   site: Site,
   kubeconfigFile: string,

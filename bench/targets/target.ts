@@ -1,5 +1,5 @@
-// What a target of the bench is: something that answers the load generator's GET, alone or in front of the member. A
-// target is ready when a request through it succeeds, not when its port opens.
+// What a measured program ("target") is: something that answers the load generator's GET, either the API server itself
+// or a proxy in front of it. It counts as ready when a request through it succeeds, not when its port is open.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { startProcess, type BenchProcess, type ProcessOptions } from '../process
 import { clusterName } from '../names.ts';
 import { userHeaders, type Site } from '../site.ts';
 
-/** Stable names; they appear in options, tables and JSON. */
+/** Names of the measured programs. They appear in options, tables and JSON, so they must not change. */
 export type TargetName =
   | 'direct'
   | 'portcullis'
@@ -24,41 +24,47 @@ export type TargetName =
   | 'haproxy'
   | 'kubectl-proxy';
 
-/** One way to the member. */
+/** A program that can be measured. */
 export interface Target {
   readonly name: TargetName;
-  /** For people: program and what is special about it. */
+  /** Name for people: the program, and what is special about its configuration here. */
   readonly title: string;
-  /** Protocols it speaks with clients. */
+  /** HTTP versions that the program supports towards its clients. */
   readonly protocols: readonly Protocol[];
-  /** Version of the installed program, or undefined when it is not installed. */
+  /** Version of the installed program; undefined when the program is not installed. */
   readonly version: () => Promise<string | undefined>;
-  /** @param watches more of them to one cluster than a gateway with bounds may let in unless told */
+  /**
+   * Starts the program.
+   * @param watches number of watches to one cluster, when there will be more than the program allows by default
+   */
   readonly start: (site: Site, progress: (line: string) => void, watches?: number) => Promise<RunningTarget>;
 }
 
-/** A target that answers. */
+/** A measured program that is running. */
 export interface RunningTarget {
   readonly address: string;
-  /** What the load generator trusts. */
+  /** The CA certificate that the load generator trusts. */
   readonly caFile: string;
-  /** In front of the member's own paths. */
+  /** Path prefix of the cluster. A path of the API server, such as `/api/v1/pods`, follows it. */
   readonly prefix: string;
   readonly headers: HeaderPairs;
-  /** Root of its process tree; undefined for `direct`, which has no process of its own. */
+  /**
+   * Process id of the program; its child processes are measured too. Undefined for `direct`, which has no process of
+   * its own.
+   */
   readonly pid: number | undefined;
-  /** It speaks HTTP/1.1 without TLS, to whoever asks. */
+  /** True when the program speaks HTTP/1.1 without TLS and without authentication. */
   readonly plain?: boolean;
   readonly stop: () => Promise<void>;
 }
 
-/** Path prefix of the member behind every gateway. */
+/** Path prefix of the cluster in every gateway. */
 export const proxyPrefix = `/clusters/${clusterName}/proxy`;
-/** A gateway with 10,000 clusters on a busy machine takes its time. */
+/** Milliseconds to wait for the first answer. A gateway with 10,000 clusters starts slowly on a busy machine. */
 const readyTimeoutMs = 120_000;
 const pollMs = 50;
 
-/** A TCP port on 127.0.0.1 that is free now. */
+/** A TCP port on 127.0.0.1 that is free at the moment. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -71,8 +77,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Starts a gateway process and waits until the ConfigMap can be read through it.
- * @throws Error with the process's last words when it ends, or does not answer in time
+ * Starts a gateway process; resolves when the ConfigMap can be read through it.
+ * @throws Error (rejects) with the last output of the process when it ends or does not answer in time
  */
 export async function startGateway(
   site: Site,
@@ -82,7 +88,7 @@ export async function startGateway(
   plain = false,
 ): Promise<RunningTarget> {
   const child = await startProcess(options, site.live);
-  // Without TLS there are no users either, and a token would go on to the member.
+  // A program without TLS here has no users either; it would pass the client's token on to the API server.
   const headers = userHeaders(site).filter(([name]) => !plain || name !== 'Authorization');
   const ready = { address: `127.0.0.1:${port}`, caFile: site.caFile, plain, headers, path };
   try {
@@ -123,7 +129,7 @@ async function untilAnswered(
   throw new Error(`${name} is not ready: ${last}\n${child.words().trim()}`);
 }
 
-/** An answer read to its end. */
+/** A complete answer to one request. */
 export interface OneAnswer {
   readonly status: number;
   readonly body: string;
@@ -131,7 +137,7 @@ export interface OneAnswer {
   readonly contentEncoding: string | undefined;
 }
 
-/** One HTTP/1.1 request on a connection of its own. */
+/** Sends one HTTP/1.1 request on a connection of its own; resolves with the answer. */
 export function askOnce(
   to: { readonly address: string; readonly caFile: string; readonly plain?: boolean | undefined },
   method: string,

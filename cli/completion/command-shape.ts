@@ -1,29 +1,29 @@
-// What the shells must know of the commander program: words, flags and what may follow them. A flag takes a file
-// when its placeholder is <file>, <pem>, <csv> or <dir>.
+// Collects from the commander program what shell completion needs: commands, flags and their possible values. A flag
+// takes a file when its placeholder is <file>, <pem>, <csv> or <dir>.
 import type { Command, Option } from 'commander';
 
-/** What may follow a flag. */
+/** What may follow a flag: nothing, a file, a directory, free text, or one of the listed values. */
 export type ValueKind = 'none' | 'file' | 'directory' | 'text' | readonly string[];
 
 /** One flag of a command. */
 export interface FlagShape {
-  /** With leading dashes: `['-o', '--output']`. */
+  /** All names with their dashes: `['-o', '--output']`. */
   readonly names: readonly string[];
   readonly description: string;
   readonly value: ValueKind;
-  /** May be given more than once. */
+  /** True when the flag may be given more than once. */
   readonly repeatable: boolean;
 }
 
-/** One command as the shells see it. */
+/** One command, as completion scripts need it. */
 export interface CommandShape {
-  /** Words that lead here, without the program: `['get', 'clusters']`. */
+  /** The words that lead to the command, without the program's name: `['get', 'clusters']`. */
   readonly path: readonly string[];
-  /** Other names of the last word. */
+  /** Other names for the last word of `path`. */
   readonly aliases: readonly string[];
   readonly description: string;
   readonly flags: readonly FlagShape[];
-  /** Words its first argument may be. */
+  /** The values from which its first argument must be chosen; empty when it has no argument or accepts any value. */
   readonly argumentChoices: readonly string[];
   readonly commands: readonly CommandShape[];
 }
@@ -31,20 +31,20 @@ export interface CommandShape {
 /** Names under which the executable is installed. */
 export const programNames = ['portcullis', 'kubectl-portcullis'] as const;
 
-/** Reads the shape of a commander program. */
+/** Collects the names, flags and subcommands of a commander command. */
 export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
   return {
     path,
     aliases: command.aliases(),
     description: command.description(),
-    // createHelp adds the built-in --help, which the command's own list lacks.
+    // createHelp() includes the built-in flag --help; the command's own list of options does not.
     flags: command.createHelp().visibleOptions(command).map(flagShape),
     argumentChoices: command.registeredArguments[0]?.argChoices ?? [],
     commands: command.commands.map((child) => commandShape(child, [...path, child.name()])),
   };
 }
 
-/** A command and everything below it, parents first. */
+/** A command and all commands below it; each comes before its subcommands. */
 export function everyCommand(shape: CommandShape): readonly CommandShape[] {
   return [shape, ...shape.commands.flatMap(everyCommand)];
 }

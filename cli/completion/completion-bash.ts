@@ -1,9 +1,9 @@
-// The bash completion script. It runs without the bash-completion package and on bash 3.2 (macOS). Bash splits words
-// at "=", so `--output=wide` arrives as three words.
+// Makes the bash completion script. It must run without the bash-completion package and on bash 3.2 (macOS). Easy to
+// get wrong: bash splits words at "=", so `--output=wide` arrives as three words.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, ValueKind } from './command-shape.ts';
 
-/** Script to be sourced: `source <(portcullis completion bash)`. */
+/** Makes the script, which is loaded with `source <(portcullis completion bash)`. */
 export function bashCompletion(program: CommandShape): string {
   const commands = everyCommand(program);
   const steps = commands.flatMap(({ path, aliases }) => {
@@ -68,7 +68,7 @@ function valueAction(value: ValueKind): string | undefined {
   if (value === 'none') return undefined;
   if (value === 'file') return '_portcullis_files -f "$word"';
   if (value === 'directory') return '_portcullis_files -d "$word"';
-  // Free text: offer nothing rather than flags, which would be taken as the value.
+  // Where free text is expected, nothing is offered. A flag offered here would be taken as the value.
   if (value === 'text') return 'COMPREPLY=()';
   return `_portcullis_take -W '${value.join(' ')}' -- "$word"`;
 }

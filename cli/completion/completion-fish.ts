@@ -1,8 +1,9 @@
-// The fish completion script. Without -f fish offers file names everywhere, also where only a command can stand.
+// Makes the fish completion script. Easy to get wrong: without -f, fish offers file names everywhere, even where only a
+// command is possible.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape } from './command-shape.ts';
 
-/** Script for `~/.config/fish/completions/portcullis.fish`. */
+/** Makes the script for the file `~/.config/fish/completions/portcullis.fish`. */
 export function fishCompletion(program: CommandShape): string {
   const lines = everyCommand(program).flatMap((command) => {
     const condition = conditionOf(command);
@@ -23,7 +24,7 @@ ${programNames
 `;
 }
 
-/** True when the words so far lead to this command and no further. */
+/** A fish condition that is true when the typed words name this command and none of its subcommands. */
 function conditionOf({ path, aliases, commands }: CommandShape): string {
   const children = commands.flatMap((child) => [child.path.at(-1) ?? '', ...child.aliases]);
   const seen = path.map((word, index) => {

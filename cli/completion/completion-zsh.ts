@@ -1,9 +1,9 @@
-// The zsh completion script, for `_arguments`. In its specifications `[`, `]` and `:` have a meaning of their own,
-// so descriptions are escaped for _arguments first and quoted for the shell after.
+// Makes the zsh completion script, which uses `_arguments`. Easy to get wrong: `[`, `]` and `:` have a meaning in the
+// specifications of `_arguments`. So descriptions are escaped for `_arguments` first and then quoted for the shell.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape, ValueKind } from './command-shape.ts';
 
-/** Script for a file `_portcullis` in a folder of `$fpath`; it can also be sourced. */
+/** Makes the script for a file `_portcullis` in a folder of `$fpath`; it can also be loaded with `source`. */
 export function zshCompletion(program: CommandShape): string {
   return `#compdef ${programNames.join(' ')}
 # zsh completion for portcullis. Save it as _portcullis in a folder of $fpath, or: source <(portcullis completion zsh)

@@ -1,5 +1,6 @@
-// `portcullis completion`: scripts for bash, zsh and fish, made from the commander program that parses the flags, so
-// that they cannot disagree. Descriptions and choices become shell source and are quoted here.
+// `portcullis completion`: prints completion scripts for bash, zsh and fish. They are made from the commander program
+// that also parses the flags, so the two cannot differ. Security: descriptions and values become shell code and must be
+// quoted.
 import { Argument } from 'commander';
 import type { Command } from 'commander';
 import { commandShape } from './command-shape.ts';
@@ -19,7 +20,7 @@ Examples:
   # fish
   $ portcullis completion fish > ~/.config/fish/completions/portcullis.fish`;
 
-/** Adds `completion` to the program. */
+/** Adds the command `completion` to the program. */
 export function addCompletionCommand(program: Command, terminal: Terminal): void {
   const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
   program

@@ -1,5 +1,5 @@
-// Builds the connection to the gateway from flags or from a kubeconfig. With --server the kubeconfig is not read, so
-// that the token of one server is never sent to another.
+// Finds out how to reach the gateway and with which credential, from flags or a kubeconfig. Security: with --server the
+// kubeconfig is not read, so that the token of one server is never sent to another.
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -9,7 +9,7 @@ import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '..
 import type { KubeconfigEntry } from '../kubeconfig/kubeconfig-file.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags that say where the gateway is and who asks. */
+/** Flags that say where the gateway is and which credential to use. */
 export interface ConnectionFlags {
   readonly server?: string;
   readonly token?: string;
@@ -18,7 +18,7 @@ export interface ConnectionFlags {
   readonly clientKey?: string;
 }
 
-/** Flags that choose a kubeconfig instead. */
+/** Flags that choose a kubeconfig and a context in it. They cannot be used together with --server. */
 export interface KubeconfigFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -27,8 +27,8 @@ export interface KubeconfigFlags {
 type Surroundings = Pick<Terminal, 'env' | 'homeDir' | 'note'>;
 
 /**
- * The connection said by flags alone.
- * @throws Failure (usage) when they contradict each other or name unusable files
+ * The connection that the flags describe.
+ * @throws Failure (usage) when flags contradict each other or name unusable files
  */
 export function connectionFromFlags(
   flags: ConnectionFlags & { readonly server: string },
@@ -46,10 +46,11 @@ export function connectionFromFlags(
 }
 
 /**
- * The connection for verbs that may use a kubeconfig: flags alone when --server is given, else the chosen context,
- * whose credential --token replaces.
- * @param rootOf what of a kubeconfig's `server` is asked: the gateway's root, or with `serverRoot` the server itself
- * @throws Failure (usage) when anything needed is missing or not supported
+ * The connection for commands that may use a kubeconfig. With --server only flags are used; otherwise the chosen
+ * context, whose credential --token replaces.
+ * @param rootOf how to turn the kubeconfig's `server` into the URL to ask: by default the gateway's root, with
+ * `serverRoot` the server itself
+ * @throws Failure (usage) when something is missing or not supported
  */
 export function findConnection(
   flags: ConnectionFlags & KubeconfigFlags,
@@ -85,7 +86,10 @@ export function findConnection(
   };
 }
 
-/** PEM text of a CA bundle. @throws Failure (usage) when the file holds no certificate */
+/**
+ * The PEM text of a file with CA certificates.
+ * @throws Failure (usage) when the file holds no certificate
+ */
 export function readCa(path: string): string {
   const pem = readText(path, false, ' (--certificate-authority)') ?? '';
   try {
@@ -105,10 +109,10 @@ type CredentialParts = Pick<Connection, 'token' | 'clientCertificate'>;
 function credentialOf(flags: ConnectionFlags): CredentialParts {
   const { token, clientCertificate, clientKey } = flags;
   if (token !== undefined && (clientCertificate !== undefined || clientKey !== undefined)) {
-    throw usageFailure('--token and --client-certificate exclude each other', 'Give one of them.');
+    throw usageFailure('--token and --client-certificate cannot be used together', 'Give one of them.');
   }
   if (token !== undefined) {
-    // What Go and Node accept in a header value; the token itself is never repeated in a message.
+    // The characters that Go and Node accept in a header value. Security: the token itself is never put into a message.
     if (!/^[\x21-\x7e]+$/.test(token)) {
       throw usageFailure('the value of --token is empty or holds a space or other unusual character', 'Copy it again.');
     }
@@ -152,7 +156,7 @@ function credentialOfUser(user: KubeconfigEntry, context: string): CredentialPar
   const cert = dataOrFile(user, 'client-certificate');
   const key = dataOrFile(user, 'client-key');
   const tokenFile = textOf(user.value, 'tokenFile');
-  // client-go prefers the file, since tokens in files are rotated.
+  // When there are both, client-go prefers `tokenFile` to `token`, because tokens in files are renewed.
   const token =
     tokenFile === undefined
       ? textOf(user.value, 'token')
@@ -180,7 +184,7 @@ function proxyOfCluster(cluster: KubeconfigEntry, context: string): Connection['
   return { HTTPS_PROXY: url };
 }
 
-/** HTTPS_PROXY and NO_PROXY as Go reads them: what runs on this machine is never asked for through a proxy. */
+/** HTTPS_PROXY and NO_PROXY of the environment. As in Go, a server on this machine is never reached through a proxy. */
 function proxyOfEnvironment(root: string, env: Terminal['env']): Connection['proxyEnv'] {
   const { hostname } = new URL(root);
   if (hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)) return {};

@@ -1,5 +1,5 @@
-// Turns what went wrong on the way to the gateway into a sentence and a next step. Node reports one mistake (the
-// wrong CA) under half a dozen codes, depending on where the chain breaks.
+// Turns errors on the way to the gateway into a sentence and a next step. Node reports one mistake, the wrong CA, with
+// half a dozen codes, depending on where the verification fails.
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
 
@@ -9,7 +9,8 @@ const untrustedCodes = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // The data directory was made anew: same subject, another key.
+  // This error occurs when the data directory of the gateway was made anew: the new CA has the same subject but another
+  // key.
   'CERT_SIGNATURE_FAILURE',
   'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
 ]);
@@ -17,7 +18,7 @@ const untrustedCodes = new Set([
 const caStep =
   'Pass the certificate of the CA that signed it: --certificate-authority DATA-DIR/ca.crt (`portcullis serve` makes one there).';
 
-/** A {@link Failure} for an error met before the gateway answered. */
+/** Turns an error that occurred before the gateway answered into a {@link Failure}. */
 export function explainConnection(error: unknown, connection: Connection, timeoutMs: number): Failure {
   const { root } = connection;
   const code = codeOf(error);
@@ -38,7 +39,7 @@ export function explainConnection(error: unknown, connection: Connection, timeou
   return explainTls(error, code, fail, root);
 }
 
-/** The second half of {@link explainConnection}: the connection is there, TLS fails on it, or something else does. */
+/** Explains errors of TLS, and gives a general message for all other errors before the gateway answered. */
 function explainTls(
   error: unknown,
   code: string | undefined,
@@ -75,7 +76,9 @@ function explainTls(
   return fail(`the request to ${root} failed: ${messageOf(error)}`, 'Check that the gateway runs and is reachable.');
 }
 
-/** A {@link Failure} for an answer other than 200; the message of a `metav1.Status` is kept. */
+/**
+ * Turns an answer with a status other than 200 into a {@link Failure}, which includes the message of a `metav1.Status`.
+ */
 export function explainStatus(status: number, body: string, connection: Connection): Failure {
   const { root } = connection;
   const said = statusMessage(body);
@@ -115,7 +118,7 @@ export function explainStatus(status: number, body: string, connection: Connecti
   );
 }
 
-/** Message of a `metav1.Status`; undefined for anything else. */
+/** The message of a `metav1.Status`; undefined when the text is not a Status. */
 export function statusMessage(body: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
@@ -123,7 +126,7 @@ export function statusMessage(body: string): string | undefined {
       return parsed.message;
     }
   } catch {
-    // Not JSON: some other server's page, nothing worth showing.
+    // The body is not JSON, so another kind of server answered, and its page would not help.
   }
   return undefined;
 }

@@ -1,17 +1,17 @@
-// How a command reaches the gateway, and as whom.
+// How a command reaches the gateway, and with which credential.
 
-/** How to reach the gateway and who to be there. Never logged. */
+/** How to reach the gateway, and with which credential. Security: never log it. */
 export interface Connection {
-  /** Root of the gateway, https, without trailing slash. */
+  /** URL of the gateway's root: https, without a trailing slash. */
   readonly root: string;
-  /** PEM bundle that the gateway's certificate must chain to; undefined means the public and system roots. */
+  /** PEM bundle of the CAs that may sign the gateway's certificate; undefined means Node's and the system's CAs. */
   readonly ca: string | undefined;
-  /** SNI and name to verify in place of the host (`tls-server-name`). */
+  /** Name to send (SNI) and to verify instead of the host name: `tls-server-name` of a kubeconfig. */
   readonly serverName: string | undefined;
-  /** `insecure-skip-tls-verify` of a kubeconfig; there is no flag for it. */
+  /** True for `insecure-skip-tls-verify` of a kubeconfig. There is no flag for it. */
   readonly insecure: boolean;
   readonly token: string | undefined;
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
-  /** The proxy to go through, in the form of Node's `proxyEnv`; empty for none. */
+  /** The proxy to use, in the form of Node's option `proxyEnv`; empty for none. */
   readonly proxyEnv: { readonly HTTPS_PROXY?: string; readonly NO_PROXY?: string };
 }

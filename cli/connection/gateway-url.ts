@@ -1,20 +1,24 @@
-// URLs of the gateway: its root from any address a kubeconfig may hold, and the address of one cluster below it. A
-// root may have a path (a gateway behind another one), so only a trailing `…/<name>/proxy` of ours is cut off.
+// URLs of the gateway: finds its root from any address in a kubeconfig, and makes addresses of clusters below the root.
+// The root may have a path of its own (a gateway behind another proxy), so only the gateway's known suffixes
+// `…/<name>/proxy` are removed.
 import { usageFailure } from '../failure.ts';
 
-/** Path of the cluster list below the gateway's root. */
+/** Path of the list of clusters, below the gateway's root. */
 export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 
-// The short form, then the aggregated form of ours and of the drop-in groups.
+// Matches the end of a cluster's address: `/clusters/<name>/proxy`, or the longer form below `/apis/<group>/<version>`.
 const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/clusters)\/[^/]+\/proxy$/;
-/** Where the index has native Kubernetes paths; long-running for a hub's kube-apiserver, so that watches live. */
+/**
+ * Path of the index with native Kubernetes paths below it. A hub's kube-apiserver treats `proxy` as long-running and
+ * therefore does not end watches here.
+ */
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 
 /**
- * Checks the value of `--server` or a kubeconfig's `server` and cuts it down to the gateway's root, without a trailing
- * slash.
- * @param what where the value comes from, for the message
- * @throws Failure (usage) when it is not an https URL or holds a user, query or fragment
+ * Checks the value of `--server` or a kubeconfig's `server`, and returns the URL of the gateway's root without a
+ * trailing slash.
+ * @param what where the value comes from, for messages
+ * @throws Failure (usage) when it is not an https URL, or has a user, a query or a fragment
  */
 export function gatewayRoot(server: string, what: string): string {
   const whole = serverRoot(server, what);
@@ -23,15 +27,15 @@ export function gatewayRoot(server: string, what: string): string {
 }
 
 /**
- * As {@link gatewayRoot}, but cuts no cluster off the path: the server is a cluster, perhaps one behind a gateway.
- * @throws Failure (usage) as {@link gatewayRoot} does
+ * Checks a URL as {@link gatewayRoot} does, but keeps the path of a cluster, for commands that ask the cluster itself.
+ * @throws Failure (usage) in the same cases as {@link gatewayRoot}
  */
 export function serverRoot(server: string, what: string): string {
   let url: URL;
   try {
     url = new URL(server);
   } catch {
-    // Not echoed: what does not parse may still hold a password.
+    // Security: the value is not put into the message, because it may contain a password even if it is no URL.
     throw usageFailure(`${what} is not a URL`, 'Give the address of the gateway, as in https://127.0.0.1:8443');
   }
   if (url.username !== '' || url.password !== '') {
@@ -46,12 +50,12 @@ export function serverRoot(server: string, what: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** `server` of the kubeconfig entry of one cluster. */
+/** The field `server` of a kubeconfig entry for one cluster. */
 export function clusterServer(root: string, cluster: string): string {
   return `${root}/clusters/${encodeURIComponent(cluster)}/proxy`;
 }
 
-/** `server` of the kubeconfig entry for the index over all clusters. */
+/** The field `server` of a kubeconfig entry for the index, which answers for all clusters. */
 export function indexServer(root: string): string {
   return `${root}${indexPath}`;
 }

@@ -1,5 +1,5 @@
-// A small HTTPS client for the gateway: one GET, one JSON object or one Failure that says what to do. A redirect is
-// never followed, because the token would go along.
+// A small HTTPS client for the gateway: sends one request, and turns errors into a Failure that says what to do.
+// Security: redirects are never followed, because the token would be sent along.
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
@@ -8,26 +8,26 @@ import type { Connection } from './gateway-connection.ts';
 
 /** Limits of one request. */
 export interface RequestLimits {
-  /** Milliseconds from dialling to the last byte. */
+  /** Milliseconds from connecting to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Largest body read, in bytes. */
+  /** Longest accepted body in bytes. */
   readonly maxBytes: number;
 }
 
-/** Enough for 10,000 clusters on a slow line; a person waits no longer. */
+/** Limits that are enough for a list of 10,000 clusters over a slow line. A person would not wait longer. */
 export const defaultLimits: RequestLimits = { timeoutMs: 30_000, maxBytes: 64 * 1024 * 1024 };
 
-/** A JSON object as it came; nothing in it is checked. */
+/** A JSON object as it was received; its fields have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a parsed JSON value is an object, not an array, not null. */
+/** Whether a parsed JSON value is an object, and not an array or null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * GET below the gateway's root.
- * @param path path with a leading slash
+ * Sends a GET to a path below the gateway's root and returns the JSON object in the answer.
+ * @param path with a leading slash
  * @param accept value of the Accept header
  * @throws Failure when the gateway cannot be reached, refuses, or answers something that is not a JSON object
  */
@@ -59,7 +59,7 @@ export async function getJson(
   return parsed;
 }
 
-/** One request below the root of a connection. */
+/** One request to a path below the root of a connection. */
 export interface Question {
   readonly method: 'GET' | 'PATCH';
   /** With a leading slash. */
@@ -68,20 +68,20 @@ export interface Question {
   readonly body?: string;
 }
 
-/** A whole answer, whatever its status. */
+/** A complete answer with any status. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
 }
 
-/** Sends one request. Rejects with the error of the connection, or Failure for an answer that is too long. */
+/** Sends one request. Rejects with the connection's error, or with a Failure when the answer is too long. */
 export function send(
   connection: Connection,
   { method, path, headers, body }: Question,
   limits: RequestLimits = defaultLimits,
 ): Promise<Answer> {
   const url = new URL(connection.root + path);
-  // One request, one connection: nothing to close afterwards and no agent shared with anybody.
+  // Each request has a connection of its own, which closes by itself.
   const agent = new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv });
   return new Promise((resolve, reject) => {
     const call = request(
@@ -108,7 +108,8 @@ export function send(
           bytes += chunk.length;
           chunks.push(chunk);
           if (bytes > limits.maxBytes) {
-            // Rejected here: when all of it came in one piece, the end follows before any error would.
+            // Reject before the call is destroyed. When the whole answer has arrived already, its 'end' event follows
+            // at once and would resolve the promise.
             reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
             call.destroy();
           }

@@ -1,6 +1,6 @@
-// Replaces a whole file so that a reader sees the old text or the new one, never half of it, with mode 0600. Easy to
-// get wrong: a rename over a symbolic link replaces the link, and people keep their kubeconfig as a link into a
-// dotfiles repository.
+// Replaces a file so that readers see either the old or the new content, never half of it. The file gets mode 0600.
+// Easy to get wrong: renaming over a symbolic link replaces the link itself. People keep their kubeconfig as a link
+// into a repository of dotfiles, so the link's target is replaced.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -18,9 +18,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Failure, usageFailure } from '../failure.ts';
 
 /**
- * Writes `text` to `path`, or to what it links to: a temporary file in the same folder, flushed, then renamed. Mode
- * 0600. Missing folders are made (0700).
- * @throws Failure when the file cannot be written; the old one is then untouched
+ * Writes `text` to `path`, or to the target when `path` is a link: into a temporary file in the same folder, flushed,
+ * then renamed. The file gets mode 0600; missing folders are made with 0700.
+ * @throws Failure when the file cannot be written; the old file is then unchanged
  */
 export function replaceFile(path: string, text: string): void {
   let temporary: string | undefined;
@@ -45,9 +45,10 @@ export function replaceFile(path: string, text: string): void {
 }
 
 /**
- * Reads, edits and replaces a file while holding `<path>.lock`, the lock kubectl takes when it changes a kubeconfig
- * (k8s.io/client-go/tools/clientcmd/config.go). A file that does not exist is edited as ''.
- * @throws Failure when the lock is taken or the file cannot be read or written; errors of `edit` are passed on
+ * Reads, changes and replaces a file while holding `<path>.lock`, the lock that kubectl takes when it changes a
+ * kubeconfig (k8s.io/client-go/tools/clientcmd/config.go). `edit` gets '' when the file does not exist.
+ * @throws Failure when another process has the lock, or the file cannot be read or written; errors of `edit` are passed
+ * on
  */
 export function editFile(path: string, edit: (text: string) => string): void {
   const lock = `${path}.lock`;
@@ -76,7 +77,10 @@ function takeLock(lock: string): void {
   }
 }
 
-/** The text of a file, '' when there is none. @throws Failure (usage) when it cannot be read */
+/**
+ * The text of a file; '' when it does not exist.
+ * @throws Failure (usage) when it cannot be read
+ */
 export function readIfPresent(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -87,7 +91,8 @@ export function readIfPresent(path: string): string {
 }
 
 /**
- * Where a path leads in the end, also when the last link points at nothing yet. @throws the error of node:fs on a loop
+ * The file at the end of a chain of symbolic links, even when it does not exist yet.
+ * @throws the error of node:fs when the links form a loop
  */
 function linkTarget(path: string): string {
   try {
@@ -98,7 +103,8 @@ function linkTarget(path: string): string {
   try {
     return linkTarget(resolve(dirname(path), readlinkSync(path)));
   } catch (error) {
-    // EINVAL: exists but is no link, which realpath would have found; ENOENT: simply not there yet.
+    // EINVAL: `path` exists but is no link, because another process has just created it. ENOENT: `path` does not exist.
+    // Both mean that `path` itself is the file to write.
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EINVAL') return path;
     throw error;
   }

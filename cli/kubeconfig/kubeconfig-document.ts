@@ -1,46 +1,48 @@
-// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. A name is
-// no proof of ownership: only an entry whose server is this gateway is ours to change or remove.
+// Writes entries for a gateway into the text of a kubeconfig and keeps everything else unchanged, including comments.
+// Easy to get wrong: an entry with a fitting name may still belong to somebody else. Only entries whose `server` is
+// this gateway may be changed or removed.
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../failure.ts';
 import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
 
-/** What a kubeconfig should hold for one gateway. */
+/** The entries that a kubeconfig should have for one gateway. */
 export interface GatewayEntries {
-  /** Names are `<prefix>-<cluster>` for clusters and contexts, `<prefix>` for the one user. */
+  /** Clusters and contexts are called `<prefix>-<cluster>`; the only user is called `<prefix>`. */
   readonly prefix: string;
-  /** Root of the gateway, as {@link gatewayRoot} makes it. */
+  /** URL of the gateway's root, as {@link gatewayRoot} returns it. */
   readonly root: string;
-  /** PEM, embedded; undefined for the reader's system roots. */
+  /** CA certificate as PEM, written into the file; undefined when kubectl should trust the system's CAs. */
   readonly ca: string | undefined;
   readonly token: string | undefined;
-  /** PEM, embedded. */
+  /** Certificate and key as PEM, written into the file. */
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
-  /** Cluster names in the order they should appear. */
+  /** Names of clusters, in the order in which they are written. */
   readonly clusters: readonly string[];
-  /** Also an entry named {@link indexEntry} for the index over all clusters. */
+  /** True to write also an entry for the index, which answers for all clusters. Its name ends in {@link indexEntry}. */
   readonly index?: boolean;
 }
 
-/** Stands for all clusters in `<prefix>-all`. */
+/** Used in place of a cluster's name for the index: `<prefix>-all`. */
 export const indexEntry = 'all';
 
-/** The new text and what happened. */
+/** The new text of the kubeconfig and what was changed. */
 export interface MergedKubeconfig {
   readonly text: string;
-  /** Contexts written, in order. */
+  /** Names of the contexts that were written, in the order of the clusters. */
   readonly contexts: readonly string[];
-  /** Contexts taken out because their cluster is gone. */
+  /** Names of the contexts that were removed because their cluster no longer exists. */
   readonly removed: readonly string[];
-  /** `current-context` of the result. */
+  /** `current-context` of the new text; undefined when there is none. */
   readonly currentContext: string | undefined;
 }
 
 /**
- * Merges our entries into a kubeconfig.
- * @param text the file as it is, '' for none
- * @param options `file` for messages; `removeGone` also removes entries of ours whose cluster is not in the list
- * @throws Failure (usage) when the text is no kubeconfig, or when a name we need belongs to something else
+ * Writes the entries for a gateway into a kubeconfig.
+ * @param text the present content; '' when the file does not exist
+ * @param options `file` is used in messages; `removeGone` removes entries of this gateway whose cluster is not in the
+ * list
+ * @throws Failure (usage) when the text is no kubeconfig, or when a needed name belongs to another server
  */
 export function mergeKubeconfig(
   text: string,
@@ -69,7 +71,7 @@ export function mergeKubeconfig(
   const removed = options.removeGone ? removeGone(clusters, contexts, entries) : [];
 
   const written = targets.map(({ name }) => `${entries.prefix}-${name}`);
-  // In block style an empty list with lists not indented would be printed as broken YAML.
+  // The YAML library prints an empty list in block style as invalid YAML, so an empty list is printed as `[]`.
   for (const list of [clusters, contexts, users]) if (list.items.length === 0) list.flow = true;
   const current: unknown = document.get('current-context');
   const first = written[0];
@@ -100,7 +102,7 @@ function targetsOf({
 }
 
 /**
- * Whether a kubeconfig holds anything that {@link mergeKubeconfig} with this prefix would not have written.
+ * Whether a kubeconfig has entries that {@link mergeKubeconfig} with this prefix would not have written.
  * @throws Failure (usage) when the text is no kubeconfig
  */
 export function hasForeignEntries(text: string, prefix: string, file: string): boolean {
@@ -111,7 +113,10 @@ export function hasForeignEntries(text: string, prefix: string, file: string): b
   return names.some((name) => name !== prefix && name?.startsWith(`${prefix}-`) !== true);
 }
 
-/** Credential fields that are removed when ours is set: client-go would prefer or combine them. */
+/**
+ * When a credential is written, the other credential fields of the user are removed; otherwise client-go would prefer
+ * or combine them.
+ */
 const credentialFields = {
   token: undefined,
   tokenFile: undefined,
@@ -140,7 +145,9 @@ interface Sections {
 }
 
 /**
- * Names are shared with the person's own entries and with other gateways; taking one over would send traffic elsewhere.
+ * Refuses to overwrite an entry that belongs to the person or to another gateway, because kubectl would then send
+ * requests to another server than before.
+ * @throws Failure (usage) that names the entry
  */
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
   const remedy =
@@ -171,8 +178,8 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
 }
 
 /**
- * Removes what is ours and gone; a cluster is kept while a context of the user's own uses it. Returns removed
- * contexts.
+ * Removes entries of this gateway whose cluster no longer exists, and returns the names of the removed contexts. A
+ * cluster entry stays while a context of the person refers to it.
  */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
   const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
@@ -180,7 +187,7 @@ function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntrie
   const gone = new Set(
     clusters.items
       .filter((item) => rootOf(textAt(item, 'cluster', 'server')) === entries.root)
-      // The index is no cluster that could be gone.
+      // The index is not a cluster, so its entry is never removed.
       .filter((item) => textAt(item, 'cluster', 'server') !== all)
       .map(nameOf)
       .filter((name) => name?.startsWith(`${entries.prefix}-`) === true && !kept.has(name)),
@@ -196,7 +203,8 @@ function parseKubeconfig(text: string, file: string): Document {
   const document = parseDocument(text);
   const fault = document.errors[0];
   if (fault !== undefined) {
-    // The message of the YAML library quotes the source, and the source of a kubeconfig is secret.
+    // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
+    // number and error code are shown.
     const line = fault.linePos?.[0].line;
     throw usageFailure(
       `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,
@@ -213,7 +221,8 @@ function parseKubeconfig(text: string, file: string): Document {
 function section(document: Document, key: 'clusters' | 'contexts' | 'users', file: string): YAMLSeq {
   const found: unknown = document.get(key);
   if (isSeq(found)) {
-    // `[]` is written in flow style; entries in it would be one endless line.
+    // `[]` is written in YAML's flow style. It is changed to block style; otherwise all entries would be printed on one
+    // endless line.
     if (found.items.length === 0 && isMap(document.contents) && document.contents.flow !== true) found.flow = false;
     return found;
   }
@@ -224,7 +233,7 @@ function section(document: Document, key: 'clusters' | 'contexts' | 'users', fil
   return made;
 }
 
-/** The map under `key` of the entry of that name, made when it is not there. */
+/** The map below `key` in the list entry called `name`; entry and map are created when they are missing. */
 function entryValue(document: Document, list: YAMLSeq, name: string, key: 'cluster' | 'context' | 'user'): YAMLMap {
   let entry = list.items.find((item) => nameOf(item) === name);
   if (entry === undefined) {
@@ -242,7 +251,7 @@ function entryValue(document: Document, list: YAMLSeq, name: string, key: 'clust
   return made;
 }
 
-/** Sets fields in place, so that comments beside them stay; undefined removes. */
+/** Sets fields of an existing map, so that comments beside them are kept. A field that is undefined is removed. */
 function setAll(map: YAMLMap, fields: Readonly<Record<string, string | undefined>>): void {
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) map.delete(key);
@@ -264,7 +273,8 @@ function rootOf(server: string | undefined): string | undefined {
   try {
     return server === undefined ? undefined : gatewayRoot(server, 'server');
   } catch {
-    // Somebody else's entry may hold any text; it is then simply not ours.
+    // Entries of other people may hold any text. If `server` is not a valid URL, the entry does not belong to this
+    // gateway.
     return undefined;
   }
 }
@@ -273,7 +283,7 @@ function toBase64(pem: string | undefined): string | undefined {
   return pem === undefined ? undefined : Buffer.from(pem).toString('base64');
 }
 
-/** Prints with the indentation of lists that the file had, and JSON as JSON. */
+/** Prints the document with the list indentation it had before. A file that was JSON stays JSON. */
 function print(document: Document, before: string): string {
   const isJson = before.trimStart().startsWith('{');
   return document.toString({

@@ -1,6 +1,6 @@
-// Reads kubeconfig files the way kubectl does and finds the connection of one context. In a KUBECONFIG list the
-// first file wins for every name, and relative paths are relative to the file that holds them, not to the working
-// directory.
+// Reads kubeconfig files as kubectl does, and finds the cluster and user of one context. With several files in
+// KUBECONFIG, the first file that has a name wins. Easy to get wrong: relative paths refer to the folder of the file
+// they are in, not to the working directory.
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
@@ -9,13 +9,13 @@ import { isJsonObject } from '../connection/http.ts';
 import type { JsonObject } from '../connection/http.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** One named entry and the file it came from. */
+/** One named entry, and the file it comes from. */
 export interface KubeconfigEntry {
   readonly value: JsonObject;
   readonly file: string;
 }
 
-/** Several kubeconfig files as one. */
+/** The entries of several kubeconfig files together. */
 export interface Kubeconfig {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
@@ -24,19 +24,20 @@ export interface Kubeconfig {
   readonly users: ReadonlyMap<string, KubeconfigEntry>;
 }
 
-/** What one context points at. */
+/** The cluster and user of one context. */
 export interface ResolvedContext {
   readonly name: string;
   readonly cluster: KubeconfigEntry;
-  /** Undefined when the context names no user. */
+  /** The user entry; undefined when the context names none. */
   readonly user: KubeconfigEntry | undefined;
 }
 
 const giveKubeconfig = 'Give one with --kubeconfig, or say where the gateway is with --server and --token.';
 
 /**
- * The files kubectl would read: `--kubeconfig`, else those of KUBECONFIG that exist, else `~/.kube/config`.
- * @throws Failure (usage) when a file cannot be read or is no kubeconfig, or when none exists
+ * Reads the files that kubectl would read: that of `--kubeconfig`, otherwise those in KUBECONFIG that exist, otherwise
+ * `~/.kube/config`.
+ * @throws Failure (usage) when a file cannot be read or is no kubeconfig, or when there is none
  */
 export function loadKubeconfig(
   explicitFile: string | undefined,
@@ -62,9 +63,9 @@ export function loadKubeconfig(
 }
 
 /**
- * The context of that name, or the current one, with its cluster and user.
- * @param needsUser false when the credential comes from elsewhere; a user that is missing is then no fault
- * @throws Failure (usage) that lists what there is
+ * The context called `wanted`, or else the current context, with its cluster and user.
+ * @param needsUser false when the credential comes from a flag; then the user may be missing
+ * @throws Failure (usage) that lists the existing contexts
  */
 export function resolveContext(config: Kubeconfig, wanted: string | undefined, needsUser: boolean): ResolvedContext {
   const where = config.files.join(', ');
@@ -93,14 +94,15 @@ export function resolveContext(config: Kubeconfig, wanted: string | undefined, n
   return { name, cluster, user };
 }
 
-/** A non-empty text field, or undefined. */
+/** The value of a field that is a non-empty text; otherwise undefined. */
 export function textOf(value: JsonObject, key: string): string | undefined {
   const found = value[key];
   return typeof found === 'string' && found !== '' ? found : undefined;
 }
 
 /**
- * PEM (or token) of an entry, from `<key>-data` in base64 or the file `<key>` names; data wins, as in client-go.
+ * PEM text of a field such as `client-key`: from `<key>-data` in base64, or else from the file that `<key>` names, in
+ * the same order as client-go. Undefined when there is neither.
  * @throws Failure (usage) when the file cannot be read
  */
 export function dataOrFile(entry: KubeconfigEntry, key: string): string | undefined {
@@ -112,7 +114,10 @@ export function dataOrFile(entry: KubeconfigEntry, key: string): string | undefi
   return text === '' ? undefined : text;
 }
 
-/** Reads a file the user named. @throws Failure (usage) with the reason; undefined only when `mayBeAbsent` and it is */
+/**
+ * Reads a file that the user named. Undefined when it does not exist and `mayBeAbsent` is true.
+ * @throws Failure (usage) with the reason
+ */
 export function readText(path: string, mayBeAbsent: boolean, where = ''): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -142,7 +147,8 @@ function parseFile(file: string, text: string): ParsedFile {
   const document = parseDocument(text);
   const fault = document.errors[0];
   if (fault !== undefined) {
-    // The message of the YAML library quotes the source, and the source of a kubeconfig is secret.
+    // Security: the error message of the YAML library quotes the text, and a kubeconfig contains secrets. So only line
+    // number and error code are shown.
     const line = fault.linePos?.[0].line;
     throw usageFailure(
       `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,

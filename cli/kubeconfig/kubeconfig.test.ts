@@ -149,7 +149,7 @@ describe('portcullis kubeconfig', () => {
   test('flags that contradict each other or name nothing usable are usage errors', async () => {
     const wrong: readonly (readonly [Partial<KubeconfigVerbFlags>, RegExp])[] = [
       [{ token: undefined }, /no credential is given/],
-      [{ clientCertificate: caFile }, /exclude each other/],
+      [{ clientCertificate: caFile }, /cannot be used together/],
       [{ token: undefined, clientCertificate: caFile }, /belong together/],
       [{ token: 'a b' }, /holds a space/],
       [{ token: '' }, /is empty/],

@@ -1,5 +1,5 @@
-// `portcullis kubeconfig`: one kubectl context for every cluster behind a gateway, as a new file, on stdout, or
-// merged into an existing file. The result holds the caller's credential, so files get mode 0600.
+// `portcullis kubeconfig`: writes one kubectl context for every cluster behind a gateway, to a new file, to standard
+// output, or into an existing kubeconfig. The result contains the caller's credential, so files get mode 0600.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { editFile, readIfPresent, replaceFile } from './atomic-file.ts';
@@ -14,7 +14,7 @@ import { hasForeignEntries, mergeKubeconfig } from './kubeconfig-document.ts';
 import type { GatewayEntries, MergedKubeconfig } from './kubeconfig-document.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags of the verb, as commander parses them. */
+/** Flags of `portcullis kubeconfig`, as commander parses them. */
 export interface KubeconfigVerbFlags extends ConnectionFlags {
   readonly server: string;
   readonly cluster?: readonly string[];
@@ -45,8 +45,9 @@ Examples:
   $ portcullis kubeconfig --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN"`;
 
 /**
- * Asks the gateway which clusters there are and writes their contexts.
- * @throws Failure when the gateway cannot be asked, a named cluster is unknown, or the file cannot be written
+ * Asks the gateway for its clusters and writes their contexts.
+ * @throws Failure (rejects) when the gateway cannot be asked, a named cluster does not exist, or the file cannot be
+ * written
  */
 export async function kubeconfig(flags: KubeconfigVerbFlags, terminal: Terminal): Promise<void> {
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(flags.prefix)) {
@@ -76,7 +77,7 @@ export async function kubeconfig(flags: KubeconfigVerbFlags, terminal: Terminal)
   }
   if (hasForeignEntries(readIfPresent(flags.output), flags.prefix, flags.output)) {
     throw usageFailure(
-      `${flags.output} holds entries that are not ours, and --output would replace the whole file`,
+      `${flags.output} holds entries that Portcullis did not write, and --output would replace the whole file`,
       `Use --merge ${flags.output} to add to it, or another file name.`,
     );
   }
@@ -91,13 +92,13 @@ function entriesFor(connection: Connection, clusters: readonly string[], prefix:
 
 interface ListedCluster {
   readonly name: string;
-  /** Why no request can ever reach it under this name, as the gateway says it. */
+  /** The gateway's reason why no request can reach the cluster under this name; undefined when requests can. */
   readonly unusable: string | undefined;
 }
 
 /**
- * Names to write: those asked for, in that order, or all that can be used. @throws Failure when one asked for cannot be
- * had
+ * Names of the clusters for which contexts are written: those in `asked`, in that order, or all that can be used.
+ * @throws Failure when a cluster in `asked` does not exist or cannot be used
  */
 function chooseClusters(
   list: JsonObject,
@@ -136,7 +137,7 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
   }
   return items.flatMap((item: unknown) => {
     const name = isJsonObject(item) && isJsonObject(item['metadata']) ? item['metadata']['name'] : undefined;
-    // A name becomes a path and a YAML value; anything but a Kubernetes name is refused.
+    // Security: the name becomes part of a path and of YAML, so anything but a valid Kubernetes name is refused.
     if (typeof name === 'string' && name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name)) {
       return [{ name, unusable: nameConflict(item) }];
     }
@@ -145,7 +146,10 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
   });
 }
 
-/** The message of a NameConflict: such a cluster is listed under a stand-in name and is waiting for its operator. */
+/**
+ * The message of a cluster's condition NameConflict; undefined without that condition. A cluster whose name is taken by
+ * another is listed under a substitute name, by which it cannot be used.
+ */
 function nameConflict(item: unknown): string | undefined {
   const status = isJsonObject(item) ? item['status'] : undefined;
   const conditions = isJsonObject(status) ? status['conditions'] : undefined;
@@ -167,7 +171,7 @@ function report({ contexts, removed, currentContext }: MergedKubeconfig, file: s
   }
 }
 
-/** Adds `kubeconfig` to the program. */
+/** Adds the command `kubeconfig` to the program. */
 export function addKubeconfigCommand(program: Command, terminal: Terminal): void {
   program
     .command('kubeconfig')

@@ -1,6 +1,6 @@
-// Applies RBAC in a member with the context of one of its administrators, object by object, by server-side apply
-// (KEP-555). Easy to get wrong: the API server refuses who would grant more than they have, so each refusal is told
-// with what was applied before it.
+// Creates RBAC objects in a member cluster with an administrator's kubeconfig context, one by one, by server-side apply
+// (KEP-555). Easy to get wrong: the API server refuses to let somebody grant more rights than they have. So an object
+// in the middle may be refused, and the message says what was applied before it.
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import { Failure } from '../failure.ts';
 import { defaultLimits, send } from '../connection/http.ts';
@@ -12,14 +12,14 @@ const plurals = { ClusterRole: 'clusterroles', ClusterRoleBinding: 'clusterroleb
 const fieldManager = 'portcullis-generate';
 
 /**
- * Applies them in their order. Repeating it changes nothing.
- * @param told called with the name of each object that was applied
- * @throws Failure (rejects) when the cluster cannot be reached or refuses one
+ * Applies RBAC objects to the cluster, in order. Applying them again changes nothing.
+ * @param onApplied called with the name of each object after it was applied
+ * @throws Failure (rejects) when the cluster cannot be reached or refuses an object
  */
 export async function applyAccess(
   connection: Connection,
   objects: readonly AccessObject[],
-  told: (name: string) => void,
+  onApplied: (name: string) => void,
 ): Promise<void> {
   const done: string[] = [];
   for (const object of objects) {
@@ -28,12 +28,13 @@ export async function applyAccess(
     const answer = await apply(connection, `/apis/${apiVersion}/${plurals[kind]}/${metadata.name}`, object);
     if (answer.status !== 200 && answer.status !== 201) throw refusalOf(answer, connection, name, done);
     done.push(name);
-    told(name);
+    onApplied(name);
   }
 }
 
 async function apply(connection: Connection, path: string, object: AccessObject): Promise<Answer> {
-  // Fields that somebody else has changed are made as they are printed: whoever runs this has asked for it.
+  // `force` overwrites fields that somebody else has changed: the person who runs the command asked for exactly these
+  // objects.
   const query = `?fieldManager=${fieldManager}&force=true`;
   const headers = { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' };
   try {

@@ -92,12 +92,12 @@ describe('portcullis generate member-access', () => {
   test('contradicting flags are refused with what to do', async () => {
     const file = folder.write('core.json', JSON.stringify(coreList));
     assert.match((await refused({ readOnly: true })).message, /--read-only needs --constrained/);
-    assert.match((await refused({ discovery: file })).message, /only --read-only looks at/);
-    assert.match((await refused({ context: 'm1', constrained: true })).message, /only --read-only looks at/);
+    assert.match((await refused({ discovery: file })).message, /only with --read-only/);
+    assert.match((await refused({ context: 'm1', constrained: true })).message, /only with --read-only/);
     const readOnly = { constrained: true, readOnly: true, discovery: file };
-    assert.match((await refused({ ...readOnly, context: 'm1' })).message, /takes the place of/);
-    assert.match((await refused({ ...readOnly, impersonateExtra: '*' })).message, /names everything it grants/);
-    assert.match((await refused({ impersonateExtra: 'a b' })).message, /no key/);
+    assert.match((await refused({ ...readOnly, context: 'm1' })).message, /cannot be used together with --kubeconfig/);
+    assert.match((await refused({ ...readOnly, impersonateExtra: '*' })).message, /needs the name of every extra key/);
+    assert.match((await refused({ impersonateExtra: 'a b' })).message, /not an extra key/);
     for (const account of ['gateway', 'a/b/c', '/x', 'A/b', 'a/', 'a/b*'])
       assert.match((await refused({ gatewayServiceAccount: account })).message, /must be NAMESPACE\/NAME/);
     for (const failure of [await refused({ readOnly: true }), await refused({ gatewayServiceAccount: '' })])

@@ -1,6 +1,5 @@
-// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there. It
-// is all the gateway may do in that cluster: nothing is granted that was not asked for, and the output says how to
-// check it.
+// `portcullis generate member-access`: prints the RBAC objects that a member cluster needs, for an administrator to
+// read and apply. They grant the gateway nothing that was not asked for, and the output says how to check that.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -17,7 +16,7 @@ import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Flags of the verb, as commander parses them. */
+/** Flags of `portcullis generate member-access`, as commander parses them. */
 export interface MemberAccessFlags extends KubeconfigFlags {
   readonly gatewayServiceAccount?: string;
   readonly constrained?: boolean;
@@ -48,9 +47,9 @@ Examples:
   $ portcullis generate member-access --constrained --read-only --context m1 --gateway-service-account portcullis/gateway`;
 
 /**
- * Prints the objects as YAML, or applies them.
- * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves,
- *   or refuses what is applied
+ * Prints the RBAC objects as YAML, or applies them with --apply.
+ * @throws Failure (rejects): with exit code 2 for flags that contradict each other, otherwise when the cluster cannot
+ * be asked or refuses an object
  */
 export async function generateMemberAccess(flags: MemberAccessFlags, terminal: Terminal): Promise<void> {
   const { head, objects } = await madeOf(flags, terminal);
@@ -63,7 +62,7 @@ export async function generateMemberAccess(flags: MemberAccessFlags, terminal: T
 }
 
 interface Made {
-  /** Comments for the reader. */
+  /** Comments that are printed above the YAML, for the person who reads it. */
   readonly head: string;
   readonly objects: readonly AccessObject[];
 }
@@ -83,7 +82,7 @@ async function madeOf(flags: MemberAccessFlags, terminal: Terminal): Promise<Mad
   return { head: headOf(access), objects: memberAccessObjects(access) };
 }
 
-/** For a gateway whose credential may impersonate already. */
+/** RBAC objects for the index only, for a gateway that may impersonate in the cluster already. */
 function indexAlone(flags: MemberAccessFlags): Made {
   const index = readIndex(flags);
   if (index === undefined) {
@@ -103,7 +102,7 @@ function indexAlone(flags: MemberAccessFlags): Made {
   return { head: commented(lines), objects: indexAccessObjects(index) };
 }
 
-/** Adds `generate` with its one thing to the program. */
+/** Adds the command `generate member-access` to the program. */
 export function addGenerateCommand(program: Command, terminal: Terminal): void {
   const example = '\nExamples:\n  $ portcullis generate member-access --gateway-service-account portcullis/gateway';
   program
@@ -156,18 +155,21 @@ async function readableResources(
   }
   if (flags.discovery === undefined) return discoverResources(connectionToMember(flags, terminal));
   if (flags.apply !== true && (flags.kubeconfig !== undefined || flags.context !== undefined)) {
-    throw usageFailure('--discovery takes the place of --kubeconfig and --context', 'Give either.');
+    throw usageFailure('--discovery cannot be used together with --kubeconfig or --context', 'Give either.');
   }
   return readDiscovery(flags.discovery);
 }
 
-/** Flags that choose a cluster, where none is asked what it serves. */
+/**
+ * Refuses flags that choose a cluster when the command will not send a request to one.
+ * @throws Failure (usage)
+ */
 function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAccessFlags): void {
   const isChosen = kubeconfig !== undefined || context !== undefined;
   if (discovery === undefined && (apply === true || !isChosen)) return;
   throw usageFailure(
-    'only --read-only looks at what a cluster serves',
-    'Leave out --kubeconfig, --context and --discovery, or add --apply, or --constrained --read-only.',
+    '--discovery is used only with --read-only; --kubeconfig and --context only with --read-only or --apply',
+    'Leave out what is not used, or add --constrained --read-only, or --apply.',
   );
 }
 
@@ -176,7 +178,7 @@ function connectionToMember(flags: MemberAccessFlags, terminal: Terminal): Conne
     return findConnection(flags, terminal, serverRoot);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The usual advice speaks of flags that other commands have.
+    // The advice in the original error names flags that this command does not have, so it is replaced.
     const otherwise = flags.apply === true ? 'leave out --apply' : 'give --discovery FILE';
     throw usageFailure(error.message, `Choose the cluster with --kubeconfig and --context, or ${otherwise}.`, error);
   }
@@ -209,19 +211,22 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
     .map((key) => key.trim().toLowerCase())
     .filter((key) => key !== '');
   if (keys.includes('*') && readOnly === true) {
-    throw usageFailure('--read-only names everything it grants', 'List the extra keys after --impersonate-extra.');
+    throw usageFailure(
+      '--read-only needs the name of every extra key',
+      'List the extra keys after --impersonate-extra.',
+    );
   }
   const unusable = keys.find((key) => key !== '*' && /[\s*]/.test(key));
   if (unusable !== undefined) {
     throw usageFailure(
-      '--impersonate-extra holds something that is no key',
-      'Divide keys by commas; they hold no * or space.',
+      '--impersonate-extra holds something that is not an extra key',
+      'Separate the keys by commas, without * and spaces.',
     );
   }
   return keys;
 }
 
-/** Says what the reader is about to grant, and how to see that it is no more. */
+/** Comments above the YAML: what the objects grant, and how to check it. */
 function headOf({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
   const { namespace, name } = account;
   const lines = [

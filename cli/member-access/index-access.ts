@@ -1,5 +1,6 @@
-// The rights that the index needs in a member: those of the user `portcullis:index`, whom the gateway impersonates.
-// Secrets are readable only when they were chosen; a star among the resources chooses them, too.
+// The rights that the index needs in a member cluster. They are given to the user `portcullis:index`, whom the gateway
+// impersonates for that purpose. Security: Secrets become readable only when they are among the chosen resources; `*`
+// includes them.
 import { usageFailure } from '../failure.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
@@ -7,11 +8,11 @@ const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];
 
 /**
- * Read of every indexed cluster, since rights and types are decided by them (search/sync/discover/selection.ts,
- * rightsTypes).
+ * Rights that the index always needs: from these objects it learns who may see what, and which types exist (rightsTypes
+ * in search/sync/discover/selection.ts).
  */
 const always: readonly PolicyRule[] = [
-  // Its kube-system Namespace says which life of a cluster this is.
+  // The index reads the UID of the Namespace kube-system, which changes when a cluster is set up anew.
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [rbac], resources: ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'], verbs: follow },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: follow },
@@ -19,8 +20,8 @@ const always: readonly PolicyRule[] = [
 ];
 
 /**
- * As `--index-resources` of the gateway by default (search/sync/discover/selection.ts, defaultResources; a test
- * compares them).
+ * The resources that the gateway indexes by default. A test compares the list with defaultResources in
+ * search/sync/discover/selection.ts.
  */
 export const defaultIndexResources: readonly string[] = [
   'pods',
@@ -53,8 +54,8 @@ export const defaultIndexResources: readonly string[] = [
 ];
 
 /**
- * Of `portcullis:index`: rules for what is always read and for what is chosen. @param chosen undefined: the default
- * list
+ * RBAC rules for `portcullis:index`: what it always needs, and the right to read the chosen resources.
+ * @param chosen entries of `--index-resources`; the default is {@link defaultIndexResources}
  */
 export function indexRules(chosen: readonly string[] = defaultIndexResources): readonly PolicyRule[] {
   const groups = new Map<string, Set<string>>();
@@ -74,17 +75,20 @@ export function indexRules(chosen: readonly string[] = defaultIndexResources): r
   return [
     ...always,
     ...rules,
-    // Discovery and OpenAPI, which everybody who is authenticated may read unless a cluster was hardened.
+    // Discovery and OpenAPI. Every authenticated user may read them, unless the cluster has been hardened.
     { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/*'], verbs: ['get'] },
   ];
 }
 
-/** Of the gateway's own credential: what a member's other authorizers decide is asked of the member itself. */
+/** Rights of the gateway's own credential, with which it asks the cluster what authorizers other than RBAC decide. */
 export const reviewRules: readonly PolicyRule[] = [
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ];
 
-/** `pods`, `deployments.apps`, `*.apps`, `*`, with or without a filter in braces. @throws Failure (usage) */
+/**
+ * Parses `pods`, `deployments.apps`, `*.apps` or `*`, each with or without a filter in braces.
+ * @throws Failure (usage) for anything else
+ */
 function readResource(entry: string): { readonly group: string; readonly resource: string } {
   const form = /^(\*|[a-z0-9][-a-z0-9]*)(?:\.([a-z0-9][-a-z0-9.]*|\*))?(?:\{.*\})?$/.exec(entry.trim());
   if (form === null) {
@@ -97,7 +101,7 @@ function readResource(entry: string): { readonly group: string; readonly resourc
   return { resource, group: group ?? (resource === '*' ? '*' : '') };
 }
 
-/** Divides a list at its commas, but not inside of `{…}`. */
+/** Splits a list at its commas, except at those inside `{…}`. */
 export function splitIndexResources(text: string): readonly string[] {
   return [...text.matchAll(/(?:[^,{]|\{[^}]*\}?)+/g)].map(([entry]) => entry.trim()).filter((entry) => entry !== '');
 }

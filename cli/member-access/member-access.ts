@@ -1,31 +1,31 @@
-// The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may do.
-// Easy to get wrong: to RBAC a WebSocket exec is a `get`, so the read-only form lists resources one by one and none
-// that opens a stream. RBAC has no patterns for verbs either: "impersonate-on:user-info:*" would mean nothing and
-// "*" everything.
+// The least RBAC that a member cluster must grant the gateway's credential: to impersonate users, and to ask what it
+// may do. Easy to get wrong: for RBAC an exec over WebSocket is a `get`. So read-only access lists single resources,
+// and none that opens a connection. RBAC has no patterns for verbs either: "impersonate-on:user-info:*" would match
+// nothing, and "*" would allow everything.
 import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
-/** What is asked for. */
+/** The access to a member cluster that RBAC objects should grant. */
 export interface MemberAccess {
   readonly account: { readonly namespace: string; readonly name: string };
-  /** Constrained impersonation (KEP-5284), on by default from Kubernetes 1.36. */
+  /** True for constrained impersonation (KEP-5284), which is on by default from Kubernetes 1.36. */
   readonly constrained: boolean;
   /**
-   * Resources of the member that may be read; undefined lets everything be asked that the caller's own RBAC allows.
-   * Only with `constrained`.
+   * The resources that may be read. Undefined: everything that the caller's own RBAC allows. Only used with
+   * `constrained`.
    */
   readonly readable: readonly MemberResource[] | undefined;
-  /** As the gateway's `--impersonation-mode`. */
+  /** True when the gateway runs with `--impersonation-mode=username`. */
   readonly usernameOnly: boolean;
-  /** Extra keys that go out, as the gateway's `--impersonate-extra`; `*` among them means all. */
+  /** Keys of the user's extra that clusters may see, as in the gateway's `--impersonate-extra`; `*` means all keys. */
   readonly extra: readonly string[];
-  /** Resources that the gateway indexes of this cluster; `default` as it does by default, undefined for no index. */
+  /** The resources that the gateway indexes; `default` means its default resources, undefined means no index. */
   readonly index?: readonly string[] | 'default' | undefined;
 }
 
 /**
- * Extra keys that Kubernetes itself gives: to client certificates and ServiceAccount tokens (serviceaccount/util.go,
+ * Extra keys that Kubernetes itself sets, for client certificates and ServiceAccount tokens (serviceaccount/util.go,
  * x509.go).
  */
 export const kubernetesExtraKeys: readonly string[] = [
@@ -38,21 +38,21 @@ export const kubernetesExtraKeys: readonly string[] = [
 
 const authentication = 'authentication.k8s.io';
 const rbac = 'rbac.authorization.k8s.io';
-/** Whom the gateway's probe impersonates. */
+/** The user that the gateway's probe impersonates. */
 const probeUser = 'portcullis:probe';
 const roleName = 'portcullis-impersonator';
 const probeRoleName = 'portcullis-probe';
-/** As whom the gateway follows what it indexes. */
+/** The user that the gateway's index impersonates. */
 const indexUser = 'portcullis:index';
 const indexRoleName = 'portcullis-index';
 const reviewRoleName = 'portcullis-index-review';
 
 const resourceVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
-/** Of requests without a resource the verb is the HTTP method. */
+/** For requests that are not about a resource, the RBAC verb is the HTTP method. */
 const urlVerbs = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'];
 const readVerbs = ['get', 'list', 'watch'];
 
-/** Discovery, OpenAPI, version and health: what a client reads before anything else. */
+/** Discovery, OpenAPI, version and health, which clients read before anything else. */
 const readableUrls = [
   '/api',
   '/api/*',
@@ -69,7 +69,7 @@ const readableUrls = [
   '/version/',
 ];
 
-/** Questions a caller asks about themselves; they are made with `create` and change nothing. */
+/** Reviews of the caller's own rights. They are made with the verb `create` but change nothing. */
 const selfReviews: readonly MemberResource[] = [
   { group: authentication, name: 'selfsubjectreviews', verbs: ['create'] },
   { group: 'authorization.k8s.io', name: 'selfsubjectaccessreviews', verbs: ['create'] },
@@ -77,20 +77,20 @@ const selfReviews: readonly MemberResource[] = [
 ];
 
 /**
- * Subresources that only show something. A list of what is known, since "only exec and its like are streams" is not
- * true of other APIs: KubeVirt's console is a `get` too.
+ * Subresources that reading cannot turn into an action. The list names what is known to be safe: an API can have other
+ * subresources than exec that run something on `get`, such as KubeVirt's console.
  */
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
 
-/** An object of RBAC without a namespace. */
+/** A cluster-scoped RBAC object. */
 export interface AccessObject {
   readonly apiVersion: string;
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding';
   readonly metadata: { readonly name: string };
 }
 
-/** What lets `portcullis:index` read what is indexed: a role and its binding. */
+/** A ClusterRole and its binding, which let `portcullis:index` read the indexed resources. */
 export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): readonly AccessObject[] {
   return [
     clusterRole(indexRoleName, index === 'default' ? indexRules() : indexRules(index)),
@@ -98,13 +98,13 @@ export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): r
   ];
 }
 
-/** The objects to apply in the member: two roles and their bindings, two more with an index. */
+/** The objects to apply in the cluster: two ClusterRoles with their bindings, and two more of each with an index. */
 export function memberAccessObjects(access: MemberAccess): readonly AccessObject[] {
   const account = { kind: 'ServiceAccount', name: access.account.name, namespace: access.account.namespace };
   return [
     clusterRole(roleName, access.constrained ? constrainedRules(access) : classicRules(access)),
     binding(roleName, [account]),
-    // Every authenticated user has these by default; a hardened cluster may have taken them away.
+    // By default every authenticated user has the following rights, but a hardened cluster may have removed them.
     clusterRole(probeRoleName, [
       {
         apiGroups: ['authorization.k8s.io'],
@@ -124,7 +124,7 @@ export function memberAccessObjects(access: MemberAccess): readonly AccessObject
   ];
 }
 
-/** The verb `impersonate`, one thing a rule; users and groups are in the core group. */
+/** Rules for the verb `impersonate`. Users and groups are in the core API group, uids and extra are not. */
 function classicRules({ usernameOnly, extra }: MemberAccess): readonly PolicyRule[] {
   const verbs = ['impersonate'];
   if (usernameOnly) return [{ apiGroups: [''], resources: ['serviceaccounts', 'users'], verbs }];
@@ -135,8 +135,9 @@ function classicRules({ usernameOnly, extra }: MemberAccess): readonly PolicyRul
 }
 
 /**
- * Whom the gateway may be, then what it may do as them (apiserver:pkg/endpoints/filters/impersonation/mode.go).
- * ServiceAccounts are sent by name alone, which is all the serviceaccount mode takes.
+ * Rules for constrained impersonation: first whom the gateway may impersonate, then what it may do as them
+ * (pkg/endpoints/filters/impersonation/mode.go of k8s.io/apiserver). ServiceAccounts are impersonated by name only,
+ * since the verb for them allows nothing else.
  */
 function constrainedRules({ usernameOnly, extra, readable }: MemberAccess): readonly PolicyRule[] {
   const identity = usernameOnly ? ['users'] : ['groups', 'uids', 'users', ...userExtras(extra)];
@@ -171,7 +172,7 @@ function userExtras(keys: readonly string[]): readonly string[] {
   return [...new Set(keys)].toSorted().map((key) => `userextras/${key}`);
 }
 
-/** One rule for the resources of a group that are read with the same verbs. */
+/** One rule for all resources of an API group that have the same read verbs. */
 function readRules(resources: readonly MemberResource[], wanted: readonly string[] = readVerbs): readonly PolicyRule[] {
   const rules = new Map<
     string,
@@ -194,10 +195,10 @@ function readRules(resources: readonly MemberResource[], wanted: readonly string
     }));
 }
 
-/** True for a resource that reading cannot turn into doing. */
+/** True for a resource where a get, list or watch can neither run nor change anything. */
 export function isReadable(group: string, resource: string): boolean {
   const [name = '', subresource, ...rest] = resource.split('/');
-  // What a server calls itself is its own choice; a star would be the right to everything.
+  // Security: an API server chooses the names of its resources. A `*` among them would grant a right to everything.
   if (rest.length > 0 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) || !/^[a-z0-9.-]*$/.test(group)) return false;
   if (subresource === undefined || readableSubresources.has(subresource)) return true;
   return group === '' && name === 'pods' && readablePodSubresources.has(subresource);

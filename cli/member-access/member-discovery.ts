@@ -1,5 +1,5 @@
-// What a cluster serves, from its own discovery: asked of the cluster, or in a file that was saved there. `kubectl
-// api-resources` is no substitute: it prints no subresources, and read-only access would have no logs.
+// Finds the resources that a cluster serves, by asking its discovery or from a file with saved discovery. The output of
+// `kubectl api-resources` cannot be used: it has no subresources, so read-only access would have no logs.
 import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
 import { getJson, isJsonObject } from '../connection/http.ts';
@@ -7,23 +7,23 @@ import type { Connection } from '../connection/gateway-connection.ts';
 import type { JsonObject } from '../connection/http.ts';
 import { readText } from '../kubeconfig/kubeconfig-file.ts';
 
-/** One resource or subresource, in one of the versions that serve it. */
+/** One resource or subresource in one version. */
 export interface MemberResource {
-  /** '' is the core group. */
+  /** API group; '' is the core group. */
   readonly group: string;
-  /** `pods`, `pods/log`. */
+  /** For example `pods` or `pods/log`. */
   readonly name: string;
   readonly verbs: readonly string[];
 }
 
-/** Aggregated discovery, one answer for every group (KEP-3352; apidiscovery.k8s.io). */
+/** Asks for aggregated discovery (KEP-3352), which describes all API groups in one answer. */
 const acceptDiscovery = ['v2', 'v2beta1']
   .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
   .join(',');
 
 /**
- * Asks the cluster.
- * @throws Failure when it cannot be reached, refuses, or is older than Kubernetes 1.26
+ * Asks the cluster for its resources.
+ * @throws Failure (rejects) when it cannot be reached, refuses, or is older than Kubernetes 1.26
  */
 export async function discoverResources(connection: Connection): Promise<readonly MemberResource[]> {
   const documents: JsonObject[] = [];
@@ -53,8 +53,9 @@ export async function discoverResources(connection: Connection): Promise<readonl
 }
 
 /**
- * Reads a saved discovery: APIGroupDiscoveryList or APIResourceList objects, JSON or YAML, several divided by `---`.
- * @throws Failure (usage) when the file holds none
+ * Reads a file with saved discovery: objects of kind APIGroupDiscoveryList or APIResourceList, as JSON or YAML,
+ * separated by `---`.
+ * @throws Failure (usage) when the file cannot be read or names no resources
  */
 export function readDiscovery(file: string): readonly MemberResource[] {
   const text = readText(file, false, ' (--discovery)') ?? '';
@@ -77,7 +78,8 @@ export function readDiscovery(file: string): readonly MemberResource[] {
 }
 
 /**
- * Everything one document names; what is not shaped as expected is left out, since nothing may be granted by guessing.
+ * All resources in one discovery document. Entries of an unexpected form are left out, since no right may be granted by
+ * guessing.
  */
 function resourcesOf(document: JsonObject): readonly MemberResource[] {
   if (document['kind'] === 'APIResourceList') {

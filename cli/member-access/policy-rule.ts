@@ -1,6 +1,6 @@
-// One rule of a Role or ClusterRole.
+// The type of one RBAC rule, shared by the files that print rules and apply them.
 
-/** RBAC's PolicyRule. */
+/** One rule of an RBAC Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule). */
 export interface PolicyRule {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];

@@ -1,19 +1,22 @@
-// Chooses the form of our own answers by the Accept header, as far as Kubernetes clients use it: JSON, and JSON as
-// Table, PartialObjectMetadata or aggregated discovery. A client that takes only protobuf gets 406, so that it falls
-// back to JSON.
+// Chooses the form of an answer that the gateway makes itself, by the request's Accept header. It knows what Kubernetes
+// clients ask for: plain JSON, and JSON as Table, PartialObjectMetadata or aggregated discovery. A client that accepts
+// only protobuf gets 406; Kubernetes clients then ask again for JSON.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 
-/** The form of an answer: `as` is the kind of the transformation, '' for the plain object. */
+/**
+ * The form of an answer. `as` is the kind the client wants instead of the object itself, as in `Accept:
+ * application/json;as=Table`; '' means the object itself.
+ */
 export interface AcceptedForm {
   readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
-  /** Version of the transformation's group, '' for the plain object. */
+  /** Version of the kind in `as`, for example `v1`; '' when `as` is ''. */
   readonly version: string;
 }
 
 const plain: AcceptedForm = { as: '', version: '' };
-/** Versions we can give of each transformation. */
+/** For each kind in `as`, the versions that the gateway can write; the client's preferred one must be among them. */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],
   Table: ['v1'],
@@ -23,8 +26,9 @@ const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
 };
 
 /**
- * Chooses the client's preferred form among those we can give.
- * @throws GatewayError NOT_ACCEPTABLE when there is none
+ * Chooses the form that the client prefers among `forms`, the forms that the requested endpoint can produce. Without an
+ * Accept header it is plain JSON.
+ * @throws GatewayError NOT_ACCEPTABLE when the client accepts none of them
  */
 export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['as'][]): AcceptedForm {
   const ranges = acceptedRanges(headers);
@@ -42,14 +46,17 @@ export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['
 
 const jsonRanges: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);
 
-/** One element of an Accept header. */
+/** One element of an Accept header, for example `application/json;as=Table;v=v1`. */
 export interface MediaRange {
-  /** Lower case, without parameters. */
+  /** Type and subtype in lower case, without parameters: `application/json`. */
   readonly mediaType: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Elements of all Accept headers, the preferred first (RFC 9110 section 12.5.1); those with q=0 are left out. */
+/**
+ * Elements of all Accept headers, the preferred first (RFC 9110 section 12.5.1). An element with q=0 means "not
+ * acceptable" and is left out.
+ */
 export function acceptedRanges(headers: RawHeaders): readonly MediaRange[] {
   return headerValues(headers, 'accept')
     .flatMap((value) => value.split(','))

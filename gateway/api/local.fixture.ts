@@ -1,5 +1,5 @@
-// Asks the local answers of a gateway without a socket, for tests of served objects. Requests pass the path parser and
-// the route table of the chain, so no test uses a path that cannot be asked for.
+// For tests: asks the gateway's own API without a socket. Requests pass the real path parser and route table, so a test
+// cannot use a path that the gateway would not serve.
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterGatewayView, ClusterSpec } from '../../cache/model/records.ts';
@@ -14,7 +14,7 @@ import { requestInfo } from '../request/request-info.ts';
 import { route } from '../request/routes.ts';
 import { statusResponse } from '../status.ts';
 
-/** Secrets in every spec of {@link clusterSpec}; no answer may hold one. */
+/** Secret texts that every spec of {@link clusterSpec} contains. Tests check that no answer shows one of them. */
 export const secrets = [
   'the-token-of-the-gateway',
   'the-private-key',
@@ -26,7 +26,7 @@ export const secrets = [
   'the-last-applied-secret',
 ] as const;
 
-/** A cluster of the hub with every field a source can set. */
+/** The spec of a cluster from a hub, with every field set that a source can set. */
 export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): ClusterSpec {
   return {
     name,
@@ -69,7 +69,8 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
 }
 
 /**
- * The view a source makes of the cluster's Secret. Its annotations hold the Secret once more, as after `kubectl apply`.
+ * What `clustergateways` shows of the cluster's Secret. One annotation repeats the whole Secret, as after `kubectl
+ * apply`.
  */
 export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
   return {
@@ -94,21 +95,21 @@ export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['
   };
 }
 
-/** A complete answer of the gateway. */
+/** A complete answer of the gateway's own API. */
 export interface LocalAnswer {
   readonly status: number;
-  /** By lower-case name. */
+  /** Header values by name in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
   /** The body as JSON. */
   json(): unknown;
 }
 
-/** A store and functions to ask. */
+/** A cluster store, and functions that send requests to the gateway's own API. */
 export interface LocalSite {
   readonly store: ClusterStore;
   ask(request: string, headers?: Readonly<Record<string, string>>, body?: unknown): Promise<LocalAnswer>;
-  /** Begins a watch; `events` grows, `close` ends it as a client that goes away. */
+  /** Starts a watch. `events` grows as events arrive; `close` ends the watch as a client does that goes away. */
   watch(
     path: string,
     headers?: Readonly<Record<string, string>>,
@@ -123,7 +124,7 @@ export interface WatchedEvent {
   };
 }
 
-/** Makes a store with these clusters and answers for it. */
+/** Makes a store with these clusters, and the gateway's own API on top of it. */
 export function makeLocalSite(
   specs: readonly ClusterSpec[],
   options: { readonly hub?: HubClient; readonly clusterGatewayApi?: boolean; readonly store?: ClusterStore } = {},

@@ -1,5 +1,6 @@
-// Answers what the gateway serves itself: health, version, discovery, OpenAPI and its objects. All of it except one
-// write comes from memory and asks neither a member nor the hub, so discovery is never slow because one of them is.
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI and its own objects. Every answer comes
+// from memory, so a slow member or hub cannot slow down discovery. The only exception is the write to
+// `clustergateways/health`, which asks the hub.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { IdentityMode } from '../../cache/model/records.ts';
@@ -30,26 +31,32 @@ import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 
-/** What local answers depend on. */
+/** What is needed to answer requests for the gateway's own API. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
-  /** resourceVersion of the store when the gateway started; the current one when absent. */
+  /** resourceVersion of the cluster store when the gateway started; when undefined, the store's present one is used. */
   readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
-  /** Serves objects, discovery and OpenAPI of cluster.core.oam.dev too. Its proxy path is always served. */
+  /**
+   * True to serve objects, discovery and OpenAPI of `cluster.core.oam.dev` as well. The proxy path of that group is
+   * always served.
+   */
   readonly clusterGatewayApi?: boolean;
-  /** Keeps `clustergateways/health`. */
+  /** The hub, to which `clustergateways/health` is written; undefined when the gateway has none. */
   readonly hub?: HubClient | undefined;
-  /** Undefined when the index is off: then nothing of it is served, nor listed in discovery. */
+  /** Undefined when the index is off. Then its paths are 404 and discovery does not list them. */
   readonly index?: IndexAnswers | undefined;
 }
 
 type LocalAnswer = (state: Authorized) => void | Promise<void>;
 type SurfaceOf<K extends Surface['kind']> = Extract<Surface, { kind: K }>;
 
-/** Makes the function behind the chain's dispatch step. */
+/**
+ * Makes the function that answers a request for the gateway's own API. It throws or rejects with a GatewayError for
+ * what it cannot answer.
+ */
 export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const { clusters, clusterGatewayApi = false } = parts;
   const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
@@ -73,7 +80,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
       return sendComplete(state, response);
     }
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
-      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
+      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     switch (surface.kind) {
       case 'health':
@@ -151,7 +158,10 @@ function makeDiscoveryAnswers(
   };
 }
 
-/** Media types for which OpenAPI documents are sent as JSON (kube-openapi handler and handler3). */
+/**
+ * When the Accept header names one of these types, OpenAPI documents are sent as JSON (handler and handler3 of
+ * kube-openapi).
+ */
 const openapiRanges: ReadonlySet<string> = new Set([
   'application/json',
   'application/openapi+json',

@@ -1,21 +1,24 @@
-// Reads the whole body of a request that the gateway answers itself. Its size and its time are bounded here, because
-// the listener's limits are made for bodies that are streamed on.
+// Reads the whole body of a request that the gateway answers itself. Size and time are limited here, because the
+// listener's own limits are made for bodies that are streamed to a member.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
-/** Objects written here have a few hundred bytes, far below kube-apiserver's limit of 3 MiB. */
+/**
+ * Limit for bodies of requests that the gateway answers itself. They have a few hundred bytes, so it is far below
+ * kube-apiserver's 3 MiB.
+ */
 const maxBodyBytes = 256 * 1024;
 const bodyTimeoutMs = 10_000;
 
 /**
- * Reads a JSON body.
- * @throws GatewayError UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST
+ * Reads a body of at most 256 KiB as JSON.
+ * @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST
  */
 export async function readJsonBody(inbound: Inbound): Promise<unknown> {
   const [type = ''] = headerValues(inbound.headers, 'content-type');
   const mediaType = type.split(';')[0]!.trim().toLowerCase();
-  // As kube-apiserver does, a body without a type is read as JSON.
+  // A body without a Content-Type is read as JSON, as kube-apiserver does.
   if (mediaType !== 'application/json' && mediaType !== '') {
     throw new GatewayError(
       'UNSUPPORTED_MEDIA_TYPE',
@@ -31,8 +34,9 @@ export async function readJsonBody(inbound: Inbound): Promise<unknown> {
 }
 
 /**
- * Reads the whole body, of any type.
- * @throws GatewayError TOO_LARGE or BAD_REQUEST
+ * Reads the whole body, whatever its Content-Type.
+ * @throws GatewayError (rejects) TOO_LARGE above `maxBytes`; BAD_REQUEST when the body takes over ten seconds or the
+ * client goes away
  */
 export function readBody(inbound: Inbound, maxBytes: number = maxBodyBytes): Promise<Buffer> {
   if (inbound.body === 'none') return Promise.resolve(Buffer.alloc(0));
@@ -42,7 +46,7 @@ export function readBody(inbound: Inbound, maxBytes: number = maxBodyBytes): Pro
     const tooLarge = (): void =>
       reject(new GatewayError('TOO_LARGE', `the body of the request is longer than ${maxBytes / 1024} KiB`));
     const timer = setTimeout(
-      () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not come in time')),
+      () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not arrive in time')),
       bodyTimeoutMs,
     );
     inbound.onClose(() => {

@@ -1,14 +1,17 @@
-// The document of `/version`: a Kubernetes version for clients, and our own behind a plus. kubectl warns when
-// gitVersion differs much from its own version, and helm renders charts by it; both ignore what follows the plus.
+// The document of `/version`: a Kubernetes version for clients, then a plus and the version of Portcullis. kubectl
+// warns when gitVersion differs much from its own version, and helm renders charts by it. Both ignore what follows the
+// plus.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 
-/** The minor version of Kubernetes this release is tested with; shown while no cluster is available. */
+/**
+ * The minor version of Kubernetes that this release is tested with. `/version` shows it while no cluster is available.
+ */
 export const testedKubernetes = '1.36';
 
 /**
- * `version.Info` of apimachinery, with a version like `v1.36.0+portcullis-0.1.0`. The version of Kubernetes is the
- * newest minor among the available clusters. The patch version is left out, because the caller may not be allowed to
- * see these clusters.
+ * `version.Info` of apimachinery, with a gitVersion such as `v1.36.0+portcullis-0.1.0`. Major and minor are the newest
+ * among the available clusters. The patch version is always 0: the caller may not be allowed to see the clusters, so
+ * their exact versions stay hidden.
  * @param version of Portcullis
  */
 export function versionInfo(version: string, records: readonly Pick<ClusterRecord, 'status'>[]): object {
@@ -41,8 +44,8 @@ function newestKubernetes(records: readonly Pick<ClusterRecord, 'status'>[]): Mi
 }
 
 /**
- * Reads `v1.36.3`, `v1.33.1-gke.5` or `v1.30.2+k3s1`. The text comes from a member, so the numbers have at most three
- * digits.
+ * Reads major and minor from `v1.36.3`, `v1.33.1-gke.5` or `v1.30.2+k3s1`; undefined when the text is not a version. A
+ * member sent the text, so only numbers of up to three digits are accepted.
  */
 function minorOf(gitVersion: string): Minor | undefined {
   const [, major, minor] = /^v?(\d{1,3})\.(\d{1,3})(?![\d])/.exec(gitVersion) ?? [];

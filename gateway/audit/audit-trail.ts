@@ -1,15 +1,18 @@
-// The record that the audit log keeps of one request while it is under way.
+// What the audit log remembers of one request from its first audit event to its last.
 import type { BodyMetadataReader } from './object.ts';
 import type { AuditDecision } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
-/** Kept from the first event of a request to its last. */
+/** What the audit log remembers of one request from its first audit event to its last. */
 export interface AuditTrail {
   readonly decision: AuditDecision;
   readonly request: AuditedRequest;
   readonly info: RequestInfo;
-  /** A full sink takes its events too, because its rule forbids it to go unrecorded. */
+  /**
+   * True when this request was let in only because its audit events could be stored (`block` in the overflow policy).
+   * Its events are then written even if a sink has become full since.
+   */
   readonly mustStore: boolean;
   readonly receivedTimestamp: string;
   readonly body: BodyMetadataReader | undefined;

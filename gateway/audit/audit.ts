@@ -1,4 +1,5 @@
-// Starts the audit log of one gateway: reads its policies, opens its sinks and joins both with the recorder.
+// Starts the audit log of a gateway: reads the policy files, opens the sinks (file, webhook) and makes the recorder
+// that writes to them.
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -19,27 +20,27 @@ import { makeWebhookClient } from './sinks/webhook-client.ts';
 import type { Log } from '../operations/log.ts';
 import type { Reloading } from '../start/reloading.ts';
 
-/** An audit log that runs. */
+/** An audit log that has been started. */
 export interface RunningAudit extends Audit {
   readonly sinks: readonly AuditSink[];
   register(registry: Registry): void;
-  /** Stores what is left, or gives up after that time. */
+  /** Resolves when all events are stored, or after `timeoutMs`, whichever comes first. */
   flush(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
-/** What an audit log depends on. */
+/** What the audit log needs in addition to its configuration. */
 export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
-  /** Sinks that another process keeps; without them those of the configuration are opened here. */
+  /** Where events go when another process writes them to file and webhook; undefined when this process does. */
   readonly sinks?: readonly AuditSink[];
 }
 
 /**
- * Reads the policies and opens the sinks.
- * @throws ConfigurationError when a policy or a kubeconfig has faults, or a sink cannot be opened
+ * Starts the audit log.
+ * @throws ConfigurationError (rejects) when a policy or a kubeconfig has faults, or a sink cannot be opened
  */
 export async function startAudit(config: AuditConfig, parts: AuditParts): Promise<RunningAudit> {
   const { reloading } = parts;

@@ -1,6 +1,9 @@
-// The part of a body's object that an audit event shows.
+// The metadata of an object in a request body that an audit event shows in its objectRef.
 
-/** The metadata that an objectRef shows. A field is absent when the body does not have it. */
+/**
+ * Metadata of the object in a request body, as far as an audit event's objectRef shows it. A field is absent when the
+ * body does not have it.
+ */
 export interface BodyMetadata {
   readonly name?: string;
   readonly namespace?: string;

@@ -1,18 +1,21 @@
-// The wall clock with microseconds for audit events. `performance.now()` has microseconds but ignores corrections of
-// the clock; `Date.now()` follows them but has milliseconds only. This clock joins both, so that two events of one
-// request keep their order.
+// A wall clock with microseconds, for audit events. Two events of one request must keep their order, so milliseconds
+// are too coarse. `Date.now()` follows corrections of the system clock but has only milliseconds; `performance.now()`
+// has microseconds but ignores corrections. This clock combines both.
 
-/** Turns moments of `performance.now()` into metav1.MicroTime: RFC 3339 in UTC with six digits. */
+/** Turns a time of `performance.now()` into metav1.MicroTime: RFC 3339 in UTC with six digits of the second. */
 export type AuditClock = (atMs: number) => string;
 
-/** When the clocks differ by more than this, the wall clock wins. */
+/**
+ * When `Date.now()` and `performance.now()` have drifted apart by more than this, audit times follow `Date.now()`
+ * again.
+ */
 const toleranceMs = 5;
 
-/** Reads both clocks at every call. */
+/** Makes an audit clock. The parameters replace the system's clocks in tests. */
 export function makeAuditClock(wallMs: () => number = Date.now, monotonicMs = () => performance.now()): AuditClock {
   let originMs = wallMs() - monotonicMs();
-  // Formatting a date was the slowest part of an event (measured), and most events of a busy gateway share their
-  // second.
+  // The text of a date up to the second is kept and used again: formatting it was measured as the slowest part of an
+  // audit event, and a busy gateway writes many events in one second.
   let second = Number.NaN;
   let prefix = '';
   return (atMs) => {

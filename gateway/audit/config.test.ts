@@ -47,7 +47,7 @@ test('settings that record nothing, and wrong numbers, are reported with their f
     [{ auditPolicyFile: '/p' }, /^--audit-policy-file: says what to record but not where to/],
     [{ auditLogPath: '-' }, /^--audit-log-path: records nothing without --audit-policy-file/],
     [{ auditWebhookConfigFile: '/w' }, /^--audit-webhook-config-file: records nothing without/],
-    [{ auditOverflowPolicyFile: '/o' }, /^--audit-overflow-policy-file: goes with --audit-policy-file/],
+    [{ auditOverflowPolicyFile: '/o' }, /^--audit-overflow-policy-file: needs --audit-policy-file/],
     [
       { auditPolicyFile: '/p', auditLogPath: '-', auditLogMaxsize: '-1' },
       /^--audit-log-maxsize: "-1" is not a whole number/,

@@ -1,42 +1,47 @@
-// The configuration of auditing, by kube-apiserver's flags and defaults. A sink without a policy records nothing:
-// kube-apiserver only notes that in its log, while here it is refused.
+// Configuration of the audit log, with kube-apiserver's flags and defaults. A sink without a policy would record
+// nothing. kube-apiserver only logs that; here it is a fault of the configuration.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
 import type { BatchOptions } from './sinks/webhook.ts';
 
-/** Where events go and by which rules. Paths are absolute. */
+/** Where audit events are written and which policies apply. Paths are absolute. */
 export interface AuditConfig {
   readonly policyFile: string;
-  /** Rules for a full sink. Undefined: changes are refused and reads go on. */
+  /**
+   * File with the policy for requests that arrive while audit events cannot be stored. When undefined, changes are
+   * refused and reads go on.
+   */
   readonly overflowPolicyFile: string | undefined;
   readonly log: AuditLogConfig | undefined;
   readonly webhook: AuditWebhookConfig | undefined;
 }
 
-/** `--audit-log-*`. */
+/** The values of the flags `--audit-log-*`. */
 export interface AuditLogConfig {
-  /** `-` is standard output. */
+  /** File to write to; `-` is standard output. */
   readonly path: string;
   readonly maxAgeDays: number;
   readonly maxBackups: number;
   readonly maxSizeBytes: number;
 }
 
-/** `--audit-webhook-*`. */
+/** The values of the flags `--audit-webhook-*`. */
 export interface AuditWebhookConfig {
-  /** A kubeconfig. */
+  /** Path of a kubeconfig that names the webhook's server and credentials. */
   readonly configFile: string;
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
-  /** Bytes that may wait on disk. */
+  /** How many bytes of events may wait on disk while the webhook fails. */
   readonly spoolBytes: number;
 }
 
 type Numeric = string | number;
 
-/** The fields as flags, which are text, or from the file, which may hold numbers. */
+/**
+ * Audit settings before they are checked. From flags they are all text; the configuration file may also hold numbers.
+ */
 export interface AuditInput {
   readonly auditPolicyFile?: string;
   readonly auditOverflowPolicyFile?: string;
@@ -55,7 +60,10 @@ export interface AuditInput {
   readonly auditWebhookSpoolMaxsize?: Numeric;
 }
 
-/** kube-apiserver's defaults (pkg/server/options/audit.go), and our own for the spool, which it does not have. */
+/**
+ * kube-apiserver's defaults (pkg/server/options/audit.go), except that of auditWebhookSpoolMaxsize: only the gateway
+ * can store events on disk while the webhook fails.
+ */
 export const auditDefaults = {
   auditLogMaxage: 366,
   auditLogMaxbackup: 100,
@@ -73,7 +81,7 @@ export const auditDefaults = {
 const text = z.string().min(1);
 const numeric = z.union([z.number(), text]);
 
-/** Schema of the same fields in the configuration file. */
+/** Schema of the audit settings in the configuration file. */
 export const auditFileFields = {
   auditPolicyFile: text.optional(),
   auditOverflowPolicyFile: text.optional(),
@@ -100,15 +108,17 @@ type NumberName = {
 
 const megabyte = 1024 * 1024;
 
-/** Picks the fields of auditing that were given. */
+/** Picks the audit settings out of all settings; those that were not given are left out. */
 export function auditInput(written: AuditInput): AuditInput {
   const names = Object.keys(auditFileFields) as (keyof AuditInput)[];
   return Object.fromEntries(names.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]));
 }
 
 /**
- * Reads the configuration; undefined when nothing is audited. `fault` is called for each flag at fault.
- * @param folder relative paths of the file start here; those of flags start at the working directory
+ * Reads the audit configuration; undefined when nothing is to be audited. `fault` is called for each setting that is
+ * wrong.
+ * @param folder folder to which relative paths in the configuration file refer. Relative paths in flags refer to the
+ * working directory
  */
 export function readAuditConfig(
   flags: AuditInput,
@@ -141,7 +151,7 @@ export function readAuditConfig(
       logPath === undefined ? '--audit-webhook-config-file' : '--audit-log-path',
       'records nothing without --audit-policy-file',
     );
-  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'goes with --audit-policy-file');
+  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'needs --audit-policy-file');
   return undefined;
 }
 

@@ -1,32 +1,32 @@
-// Writes one audit.k8s.io/v1 Event as a line of JSON, with fields in kube-apiserver's order. The line is put together
-// by hand for speed, so every text from outside goes through JSON.stringify. User-Agent is the only header copied into
-// it.
+// Writes one audit.k8s.io/v1 Event as a line of JSON, with fields in kube-apiserver's order. For speed the line is put
+// together by hand. Security: every text that comes from outside must go through JSON.stringify. The only header in an
+// event is User-Agent.
 import type { User } from '../../cache/model/user.ts';
 import type { AuditStage } from './policy.ts';
 
-/** The content of one event. */
+/** The content of one audit event. */
 export interface AuditEvent {
   readonly auditId: string;
   readonly stage: AuditStage;
   readonly requestUri: string;
   readonly verb: string;
-  /** Undefined when nobody could be authenticated. */
+  /** The authenticated caller; undefined when authentication failed. */
   readonly user: User | undefined;
-  /** The user the request was made as, when that is not the caller. */
+  /** The user as whom the request was made; undefined when that is the caller. */
   readonly impersonatedUser: User | undefined;
   readonly sourceIPs: readonly string[];
   readonly userAgent: string;
-  /** Undefined for requests without a resource. */
+  /** The Kubernetes object that the request is about; undefined for requests that are not about a resource. */
   readonly objectRef: ObjectReference | undefined;
-  /** Undefined before the answer. */
+  /** Undefined in events that are written before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** Both metav1.MicroTime: RFC 3339 in UTC with six digits, see clock.ts. */
+  /** This timestamp and the next are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];
 }
 
-/** audit.k8s.io/v1 ObjectReference; '' is left out. */
+/** audit.k8s.io/v1 ObjectReference. A field that is '' is left out of the event. */
 export interface ObjectReference {
   readonly resource: string;
   readonly namespace: string;
@@ -38,7 +38,7 @@ export interface ObjectReference {
   readonly subresource: string;
 }
 
-/** The known part of a metav1.Status. */
+/** The fields of a metav1.Status that an audit event shows. */
 export interface ResponseStatus {
   readonly code: number;
   readonly status?: 'Success' | 'Failure';
@@ -46,7 +46,7 @@ export interface ResponseStatus {
   readonly reason?: string;
 }
 
-/** The event as one line, without line end. */
+/** The event as one line of JSON, without a newline. */
 export function eventLine(event: AuditEvent): string {
   const { objectRef, responseStatus, annotations, impersonatedUser } = event;
   let line =
@@ -68,7 +68,7 @@ export function eventLine(event: AuditEvent): string {
   return `${line}}}`;
 }
 
-/** `resource` is never empty, so every other field follows a comma. */
+/** `resource` is always written first, so every other field can begin with a comma. */
 function objectRefJson(ref: ObjectReference): string {
   let text = `{"resource":${JSON.stringify(ref.resource)}`;
   if (ref.namespace !== '') text += `,"namespace":${JSON.stringify(ref.namespace)}`;
@@ -81,16 +81,18 @@ function objectRefJson(ref: ObjectReference): string {
   return `${text}}`;
 }
 
-/** Go always writes `metadata`, because it is no pointer there. */
+/**
+ * kube-apiserver always writes an empty `metadata`, because that field of the Go type is a struct and not a pointer.
+ */
 function statusJson({ code, ...rest }: ResponseStatus): string {
   if (rest.status === undefined && rest.message === undefined) return `{"metadata":{},"code":${code}}`;
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
-/** The JSON of each user. Users are frozen and live as long as their credential. */
+/** Caches the JSON of each user. A User object never changes and lives as long as its login. */
 const written = new WeakMap<User, string>();
 
-/** authentication.k8s.io/v1 UserInfo. */
+/** The user as JSON of authentication.k8s.io/v1 UserInfo. */
 export function userJson(user: User): string {
   let text = written.get(user);
   if (text === undefined) {
@@ -99,7 +101,7 @@ export function userJson(user: User): string {
       username: name,
       ...(uid === '' ? {} : { uid }),
       ...(groups.length === 0 ? {} : { groups }),
-      // fromEntries defines own properties, so a key `__proto__` stays a key.
+      // Security: with Object.fromEntries, a key `__proto__` becomes an ordinary key and does not change the prototype.
       ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
     });
     written.set(user, text);
@@ -109,7 +111,10 @@ export function userJson(user: User): string {
 
 const longestUserAgent = 1024;
 
-/** The header as Go reads it: UTF-8, cut at kube-apiserver's length. @param value as received, one character a byte */
+/**
+ * The User-Agent of an audit event: as UTF-8, cut at the length where kube-apiserver cuts it.
+ * @param value the header as received, one character per byte (latin1)
+ */
 export function auditedUserAgent(value: string | undefined): string {
   if (value === undefined) return '';
   const cut = value.length > longestUserAgent;

@@ -1,23 +1,24 @@
-// Counts of auditing. Requests only add to plain numbers; prom-client reads them when metrics are scraped.
+// Metrics of the audit log. Requests only add to plain numbers; prom-client reads these numbers when metrics are
+// scraped.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
 import type { AuditSink } from './sinks/sink.ts';
 
-/** Counted since the start. */
+/** Counters of the audit log. They only grow while the process runs. */
 export interface AuditCounts {
-  /** Events made. */
+  /** Audit events written. */
   events: number;
-  /** Requests at level None and at level Metadata. */
+  /** How many requests were audited at level None, and how many at level Metadata. */
   none: number;
   metadata: number;
-  /** Requests answered 503 because their events could not be stored. */
+  /** Requests that were answered 503 because their audit events could not be stored. */
   refused: number;
-  /** Events a full sink did not take, by sink. */
+  /** For each sink (file, webhook): events that were not recorded because the sink was full. */
   readonly dropped: Map<AuditSink['name'], number>;
-  /** Attempts to store that failed, by sink. */
+  /** For each sink: failed attempts to store events. */
   readonly failed: Map<AuditSink['name'], number>;
-  /** Events that were taken but never stored, by sink. */
+  /** For each sink: events that it had accepted but could never store. */
   readonly lost: Map<AuditSink['name'], number>;
 }
 
@@ -26,12 +27,15 @@ export function makeAuditCounts(sinks: readonly AuditSink['name'][]): AuditCount
   return { events: 0, none: 0, metadata: 0, refused: 0, dropped: zeros(), failed: zeros(), lost: zeros() };
 }
 
-/** Adds to the count of one sink. */
+/** Adds `by` to the counter of one sink. */
 export function count(counts: Map<AuditSink['name'], number>, name: AuditSink['name'], by = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + by);
 }
 
-/** @param spoolBytes bytes that wait on disk for the webhook; undefined without a webhook */
+/**
+ * Registers the metrics of the audit log.
+ * @param spoolBytes bytes that wait on disk for the webhook; undefined without a webhook
+ */
 export function registerAuditMetrics(
   registry: Registry,
   counts: AuditCounts,

@@ -1,12 +1,12 @@
-// Reads name, namespace, uid and resourceVersion of an object in the protobuf form of Kubernetes
-// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). The bytes
-// come from the client and may end anywhere, so every length is checked against them.
+// Reads name, namespace, uid and resourceVersion from an object in the protobuf form of Kubernetes (message Unknown in
+// k8s.io/apimachinery/pkg/runtime/generated.proto, ObjectMeta in pkg/apis/meta/v1/generated.proto). Security: a client
+// sent the bytes and they may end anywhere, so every length is checked before it is used.
 import type { BodyMetadata } from './body-metadata.ts';
 
-/** Stands before every Unknown (runtime/serializer/protobuf). */
+/** The four bytes before every protobuf body of Kubernetes (runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0', 'latin1');
 const rawField = 2;
-/** The first field of every kind with metadata. */
+/** In every kind of Kubernetes object, field 1 is the metadata. */
 const metadataField = 1;
 const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
   [1, 'name'],
@@ -15,7 +15,11 @@ const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
   [6, 'resourceVersion'],
 ]);
 
-/** @param prefix the first bytes of a body; malformed bytes end the reading, and what was found before is returned */
+/**
+ * Metadata found in the first bytes of a body. Reading stops at malformed or missing bytes; what was read until there
+ * is returned.
+ * @param prefix the first bytes of the body
+ */
 export function protobufMetadata(prefix: Buffer): BodyMetadata {
   const found: Partial<Record<keyof BodyMetadata, string>> = {};
   if (!prefix.subarray(0, magic.length).equals(magic)) return found;
@@ -30,7 +34,10 @@ export function protobufMetadata(prefix: Buffer): BodyMetadata {
   return found;
 }
 
-/** The first value of a length-delimited field; it may be cut off. */
+/**
+ * The first value of the length-delimited field with number `wanted`; undefined when the message has none. The value
+ * may be incomplete when the message was cut.
+ */
 function bytesOf(message: Buffer, wanted: number): Buffer | undefined {
   let found: Buffer | undefined;
   eachField(message, (field, value) => {
@@ -40,7 +47,10 @@ function bytesOf(message: Buffer, wanted: number): Buffer | undefined {
   return found;
 }
 
-/** Visits length-delimited fields (wire type 2) and skips others, until `visit` returns false or the bytes end. */
+/**
+ * Calls `visit` for each length-delimited field (wire type 2) and skips other fields. Stops when `visit` returns false
+ * or the message ends. `isWhole` is false when the value was cut.
+ */
 function eachField(message: Buffer, visit: (field: number, value: Buffer, isWhole: boolean) => boolean): void {
   let at = 0;
   while (at < message.length) {
@@ -64,7 +74,7 @@ function eachField(message: Buffer, visit: (field: number, value: Buffer, isWhol
   }
 }
 
-/** A number below 2^35, or undefined when it is cut off or longer. */
+/** Reads a protobuf varint of at most five bytes; undefined when it is cut off or longer. */
 function varint(bytes: Buffer, from: number): { readonly value: number; readonly end: number } | undefined {
   let value = 0;
   for (let i = 0; i < 5; i++) {

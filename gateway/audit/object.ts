@@ -1,30 +1,30 @@
-// Reads the object's name, namespace, uid and resourceVersion from a request body while it passes. kube-apiserver fills
-// the objectRef of a create or update from there; without it an event would not say what was created. A body may be
-// megabytes in any pieces, so only these four short texts are kept.
+// Reads name, namespace, uid and resourceVersion of the object in a request body while the body is streamed to the
+// cluster. kube-apiserver fills the objectRef of a create or update from the body; without it, an event would not say
+// what was created. Bodies may have megabytes, so only these four short texts are kept.
 import { protobufMetadata } from './object-protobuf.ts';
 import type { BodyMetadata } from './body-metadata.ts';
 
-/** Reads a body as it passes. */
+/** Gets the chunks of a request body one after the other and remembers the metadata of the object in it. */
 export interface BodyMetadataReader {
   feed(chunk: Buffer): void;
-  /** The texts found so far. */
+  /** The metadata found in the chunks so far. */
   found(): BodyMetadata;
 }
 
 /**
- * A reader for that Content-Type. Undefined for formats that are not read (YAML, CBOR): then the objectRef has only
- * what the path says.
+ * Makes a reader for bodies of this Content-Type. Undefined for types that are not read (YAML, CBOR): then an event's
+ * objectRef has only what the path says.
  */
 export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
   if (type === 'application/vnd.kubernetes.protobuf') return new ProtobufReader();
-  // kube-apiserver reads a body without a type as JSON.
+  // kube-apiserver reads a body without a Content-Type as JSON.
   return type === 'application/json' || type === '' ? new JsonReader() : undefined;
 }
 
 /**
- * Bytes kept of a protobuf body. ObjectMeta begins with name, generateName, namespace, selfLink, uid and
- * resourceVersion, and Go writes fields in order.
+ * How many bytes of a protobuf body are kept. They are enough: ObjectMeta begins with name, generateName, namespace,
+ * selfLink, uid and resourceVersion, and Go writes fields in that order.
  */
 const protobufPrefix = 8 * 1024;
 
@@ -41,14 +41,14 @@ class ProtobufReader implements BodyMetadataReader {
   }
 }
 
-/** No name or uid is longer; longer texts are left out. */
+/** In bytes. No valid name or uid is longer, so a longer text is ignored. */
 const longestText = 1024;
 const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Reads the strings of the top level's `metadata` and stops behind it. */
+/** Reads the strings directly below the top-level `metadata` of a JSON object, then stops reading. */
 class JsonReader implements BodyMetadataReader {
   readonly #found: Record<string, string> = {};
   #done = false;
@@ -58,7 +58,7 @@ class JsonReader implements BodyMetadataReader {
   #key = '';
   #inString = false;
   #escaped = false;
-  /** Bytes of the current string; undefined when it is not wanted. */
+  /** Bytes of the JSON string that is being read; undefined when its value is not needed. */
   #text: number[] | undefined;
 
   feed(chunk: Buffer): void {

@@ -1,21 +1,26 @@
-// Decides about a request whose events cannot be stored: it is refused, or it goes on and its events are dropped and
-// counted. The rules have a file of their own, because audit.k8s.io/v1 Policy has no field for them and kube-apiserver
-// must be able to read the same policy. An exec by GET does not count as a read.
+// Decides what happens to a request whose audit events cannot be stored: it is refused, or it goes on unrecorded and
+// its events are counted as dropped. The rules have a file of their own, because kube-apiserver must be able to read
+// the same audit policy, and audit.k8s.io/v1 Policy has no field for them. An exec by GET counts as a change.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 
-/** `block` answers 503 before anything is sent to a cluster. */
+/**
+ * What happens to a request while audit events cannot be stored. `block` answers 503 before anything is sent to a
+ * cluster; `drop` lets the request go on unrecorded.
+ */
 export type WhenFull = 'block' | 'drop';
 
-/** Rules in order. The first that matches a request decides; without one {@link defaultWhenFull} does. */
+/**
+ * Rules in order: the first rule that matches a request decides. When none matches, {@link defaultWhenFull} decides.
+ */
 export interface OverflowPolicy {
   readonly rules: readonly (RequestSelector & { readonly whenFull: WhenFull })[];
 }
 
-/** The policy without a file. */
+/** The policy when the operator gave no file: no rules, so that {@link defaultWhenFull} decides. */
 export const noOverflowPolicy: OverflowPolicy = { rules: [] };
 
 const overflowFile = z.strictObject({
@@ -30,14 +35,18 @@ const overflowFile = z.strictObject({
     .min(1, 'has no rule; leave the flag out for what is done without one'),
 });
 
-/** @throws ConfigurationError with every fault at its line */
+/**
+ * Reads an AuditOverflowPolicy.
+ * @param file name of the file, for messages
+ * @throws ConfigurationError that names every fault with its line
+ */
 export function readOverflowPolicy(source: string, file: string): OverflowPolicy {
   const read = readYaml(source, file, overflowFile);
   if ('faults' in read) throw new ConfigurationError(read.faults);
   return read.value;
 }
 
-/** Decides about this request while a sink is full. */
+/** What happens to this request while audit events cannot be stored. */
 export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgrade: boolean): WhenFull {
   const found = policy.rules.find((one) => isSelected(one, request));
   return found?.whenFull ?? defaultWhenFull(request, isUpgrade);
@@ -45,7 +54,7 @@ export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgr
 
 const readVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
 
-/** Requests that could change something are refused; reads go on. */
+/** Without a matching rule, requests that could change something are refused, and reads go on unrecorded. */
 function defaultWhenFull({ verb, subresource }: AuditedRequest, isUpgrade: boolean): WhenFull {
   if (!readVerbs.has(verb)) return 'block';
   return isUpgrade && verb !== 'watch' && subresource !== 'log' ? 'block' : 'drop';

@@ -1,16 +1,16 @@
-// Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides what is recorded of a
-// request. Without a matching rule there is no event. Levels that record bodies are refused, because recording less
-// than the operator asked for would mislead.
+// Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides how a request is audited.
+// A request that no rule matches is not recorded. Levels that record bodies are refused, because the gateway cannot
+// record bodies and a silent downgrade would mislead the operator.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 
-/** When an event of a request is made. */
+/** The stage of a request at which an audit event is written; the names are kube-apiserver's. */
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
 
-/** How a request is audited: undefined is level None. */
+/** How a request is audited. Undefined in place of such a decision means level None: no events. */
 export interface AuditDecision {
   readonly level: 'Metadata';
   readonly omitStages: ReadonlySet<AuditStage>;
@@ -20,7 +20,7 @@ interface PolicyRule extends RequestSelector {
   readonly decision: AuditDecision | undefined;
 }
 
-/** A policy that was read without faults. */
+/** An audit policy that was read without faults. */
 export interface AuditPolicy {
   readonly rules: readonly PolicyRule[];
 }
@@ -40,7 +40,7 @@ const rule = z
       .refine((level) => level === 'None' || level === 'Metadata', { error: bodyLevel }),
     ...selectorFields,
     omitStages: stages,
-    // Concerns bodies only, which are never recorded.
+    // This field is accepted and ignored: it concerns recorded bodies, and bodies are never recorded.
     omitManagedFields: z.boolean().nullish(),
   })
   .refine((one) => !mixesKinds(one), { error: mixedKinds, path: ['nonResourceURLs'] });
@@ -55,10 +55,10 @@ const policyFile = z.strictObject({
 });
 
 /**
- * Reads a policy.
- * @param file its name for messages
- * @throws ConfigurationError with every fault at its line. kube-apiserver only warns of unknown fields. Here a misspelt
- *   field refuses the file: a rule without its misspelt `namespaces` would match every request.
+ * Reads an audit policy.
+ * @param file name of the file, for messages
+ * @throws ConfigurationError that names every fault with its line. An unknown field is a fault, although kube-apiserver
+ * only warns of it: a rule with a misspelt `namespaces` would otherwise match every request
  */
 export function readAuditPolicy(source: string, file: string): AuditPolicy {
   const read = readYaml(source, file, policyFile);
@@ -75,7 +75,9 @@ export function readAuditPolicy(source: string, file: string): AuditPolicy {
   };
 }
 
-/** The first rule that matches the request decides; undefined is level None. */
+/**
+ * The decision of the first rule that matches the request; undefined when that rule has level None or no rule matches.
+ */
 export function auditDecision(policy: AuditPolicy, request: AuditedRequest): AuditDecision | undefined {
   return policy.rules.find((one) => isSelected(one, request))?.decision;
 }

@@ -1,5 +1,5 @@
-// Makes the events of requests and decides whether a request may go on that could not be recorded. It decides before
-// anything is sent to a cluster: after that a change has happened, and its events must be taken.
+// Writes the audit events of requests, and refuses a request that could not be recorded. It must refuse before anything
+// is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Authenticated, Observed } from '../exchange.ts';
@@ -17,18 +17,19 @@ import type { AuditSink } from './sinks/sink.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditedState } from './trail.ts';
 
-/** What the chain calls. */
+/** The audit log as the request chain uses it. */
 export interface Audit {
   /**
-   * The caller is known. Resolves when the request may go on.
-   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when it may not go on unrecorded
+   * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
+   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
+   * that the request goes on unrecorded
    */
   begin(state: Authenticated): Promise<void> | undefined;
-  /** The exchange is over. */
+  /** Called when the answer has ended; writes the last events. */
   end(state: Observed): void;
 }
 
-/** The policies, and where events go. */
+/** Policies, sinks and counters of the audit log. */
 export interface AuditRules {
   readonly policy: () => AuditPolicy;
   readonly overflow: () => OverflowPolicy;
@@ -36,7 +37,7 @@ export interface AuditRules {
   readonly counts: AuditCounts;
 }
 
-/** See the file comment. */
+/** Writes the audit events of requests to all sinks. */
 export class AuditRecorder implements Audit {
   readonly #rules: AuditRules;
   readonly #timestamp = makeAuditClock();
@@ -76,7 +77,8 @@ export class AuditRecorder implements Audit {
       this.#unauthenticated(state);
       return;
     }
-    // A fault of our own has the stage that a panic has in kube-apiserver: nobody knows how far the request came.
+    // kube-apiserver writes an event of stage Panic when a handler panics. An INTERNAL error of the gateway is treated
+    // the same: nobody knows how far the request got.
     if (error instanceof GatewayError && error.code === 'INTERNAL') {
       this.#make(state, trail, 'Panic');
       return;
@@ -92,8 +94,8 @@ export class AuditRecorder implements Audit {
   }
 
   /**
-   * A request without an identity has one event when it is answered, at stage ResponseStarted
-   * (endpoints/filters/authn_audit.go).
+   * Writes the single event of a request whose authentication failed. Its stage is ResponseStarted, as in
+   * kube-apiserver (endpoints/filters/authn_audit.go).
    */
   #unauthenticated(state: AuditedState): void {
     const { error } = state.observation;
@@ -134,7 +136,7 @@ export class AuditRecorder implements Audit {
     this.#rules.counts.refused += 1;
     return new GatewayError(
       'AUDIT_UNAVAILABLE',
-      'the audit log takes no events now, and this request is not let through unrecorded; nothing was sent to a cluster: ask again later, or tell the operator of the gateway',
+      'the audit log cannot store events now, and this request must not go on unrecorded; nothing was sent to a cluster: try again later, or tell the operator of the gateway',
     );
   }
 }
@@ -145,7 +147,8 @@ function countLevel(counts: AuditCounts, isRecorded: boolean): void {
 }
 
 /**
- * Whether kube-apiserver reads the object of such a request for its audit log: creates and updates, but no connects.
+ * Whether the audit log reads the object in the body of this request. kube-apiserver does so for creates and updates of
+ * resources, but not for exec, attach, port-forward and proxy.
  */
 function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
   return (

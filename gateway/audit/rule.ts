@@ -1,14 +1,14 @@
 // Decides which requests a rule of an audit policy matches, as kube-apiserver does
-// (k8s.io/apiserver/pkg/audit/policy/checker.go). Users of a rule are callers, not the users they impersonate, and
-// `resources: [pods]` does not match `pods/log`.
+// (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: `users` of a rule are matched with the
+// authenticated caller, not with the user it impersonates, and `resources: [pods]` does not match `pods/log`.
 import { z } from 'zod';
 import type { User } from '../../cache/model/user.ts';
 
-/** The parts of a request that rules look at. */
+/** The properties of a request that rules of an audit policy are matched with. */
 export interface AuditedRequest {
-  /** The caller; undefined when nobody could be authenticated. */
+  /** The authenticated caller; undefined when authentication failed. */
   readonly caller: User | undefined;
-  /** As in RequestInfoFactory: an upgrade by GET is `get`. */
+  /** Verb as in kube-apiserver's RequestInfo: an exec or port-forward by GET has `get`. */
   readonly verb: string;
   readonly isResource: boolean;
   readonly apiGroup: string;
@@ -16,31 +16,36 @@ export interface AuditedRequest {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Path without query; the part below `/proxy` when a cluster is asked. */
+  /** Path without query. For a request to a cluster it is the part after `/clusters/<name>/proxy`. */
   readonly path: string;
 }
 
-/** The part of an audit.k8s.io/v1 PolicyRule that chooses requests. Empty lists choose everything. */
+/**
+ * The fields of an audit.k8s.io/v1 PolicyRule that say which requests the rule is for. An empty list matches
+ * everything.
+ */
 export interface RequestSelector {
   readonly users: readonly string[];
   readonly userGroups: readonly string[];
   readonly verbs: readonly string[];
   readonly resources: readonly GroupResources[];
-  /** '' is for resources outside any namespace. */
+  /** The entry '' matches resources without a namespace. */
   readonly namespaces: readonly string[];
   readonly nonResourceURLs: readonly string[];
 }
 
-/** audit.k8s.io/v1 GroupResources. */
+/** The type GroupResources of audit.k8s.io/v1. */
 export interface GroupResources {
-  /** '' is the core group, `*` any. */
+  /** API group; '' is the core group, `*` is any group. */
   readonly group: string;
-  /** `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`; empty means all of the group. */
+  /**
+   * For example `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`. An empty list means every resource of the group.
+   */
   readonly resources: readonly string[];
   readonly resourceNames: readonly string[];
 }
 
-/** Whether a rule matches a request. */
+/** Whether the selector of a rule matches a request. */
 export function isSelected(selector: RequestSelector, request: AuditedRequest): boolean {
   const { caller } = request;
   if (selector.users.length > 0 && (caller === undefined || !selector.users.includes(caller.name))) return false;
@@ -76,7 +81,7 @@ function isGroupSelected(chosen: GroupResources, request: AuditedRequest): boole
   );
 }
 
-/** Exact, `*`, or a prefix that ends in `*`. */
+/** Whether an entry of nonResourceURLs matches a path: it is `*`, the same path, or a prefix that ends in `*`. */
 function isPathMatched(url: string, path: string): boolean {
   return url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')));
 }
@@ -89,7 +94,10 @@ const group = z
   );
 const url = z.string().regex(/^(?:\*|\/[^*]*\*?)$/, 'must begin with "/" and may have one "*", at its end');
 
-/** A list of an audit policy; absent, null and empty match everything, as in kube-apiserver. */
+/**
+ * Schema of a list in an audit policy. An absent list and null become an empty list, which matches everything, as in
+ * kube-apiserver.
+ */
 function list<T>(item: z.ZodType<T>) {
   return z
     .array(item)
@@ -97,7 +105,7 @@ function list<T>(item: z.ZodType<T>) {
     .transform((given): readonly T[] => given ?? []);
 }
 
-/** Schema of {@link RequestSelector} in a file. */
+/** Schema of the fields of {@link RequestSelector} in a policy file. */
 export const selectorFields = {
   users: list(z.string()),
   userGroups: list(z.string()),
@@ -117,10 +125,13 @@ export const selectorFields = {
   nonResourceURLs: list(url),
 };
 
-/** Whether a rule names both kinds of requests, which is refused (apis/audit/validation). */
+/**
+ * Whether a rule names both resources and non-resource URLs. kube-apiserver refuses such a rule
+ * (apis/audit/validation).
+ */
 export function mixesKinds({ nonResourceURLs, resources, namespaces }: RequestSelector): boolean {
   return nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0);
 }
 
-/** The message for {@link mixesKinds}. */
+/** The message for a rule to which {@link mixesKinds} applies. */
 export const mixedKinds = 'a rule is for resources or for nonResourceURLs, not for both';

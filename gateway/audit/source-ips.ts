@@ -1,13 +1,17 @@
-// Lists the addresses a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Only
-// the last is the address of the connection; the client may have invented the others.
+// Lists the addresses that a request came through, in kube-apiserver's order (SourceIPs in
+// k8s.io/apimachinery/pkg/util/net). Security: only the last address, that of the connection, is certain. The client
+// may have invented the others.
 import { isIP } from 'node:net';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
-/** Addresses taken from X-Forwarded-For at most, to keep events short. */
+/** At most so many addresses are taken from X-Forwarded-For, so that a client cannot make events long. */
 const maxForwarded = 32;
 
-/** @param peerAddress of the connection, '' when unknown */
+/**
+ * The addresses for the field `sourceIPs` of an audit event.
+ * @param peerAddress address of the connection, '' when unknown
+ */
 export function sourceIPs(headers: RawHeaders, peerAddress: string): readonly string[] {
   const addresses: string[] = [];
   const remote = plainAddress(peerAddress);
@@ -27,7 +31,9 @@ export function sourceIPs(headers: RawHeaders, peerAddress: string): readonly st
   return addresses;
 }
 
-/** The address without the IPv6 form of IPv4 and without a zone; '' when the text is no address. */
+/**
+ * The address without an IPv6 zone; an IPv4 address in IPv6 form becomes plain IPv4. '' when the text is no address.
+ */
 function plainAddress(text: string): string {
   const address = text.startsWith('::ffff:') && isIP(text.slice(7)) === 4 ? text.slice(7) : text;
   return isIP(address) === 0 ? '' : (address.split('%', 1)[0] ?? '');

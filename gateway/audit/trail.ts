@@ -1,5 +1,5 @@
-// Puts an audit event together from the state of a request in the chain. It uses the words of the cluster's own audit
-// log (an exec by GET is `get` there), so that both logs can be compared.
+// Builds an audit event from what the request chain knows of a request. The event uses the words of the cluster's own
+// audit log (an exec by GET has the verb `get`), so that both logs can be compared.
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -18,20 +18,26 @@ import { requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
-/** The state of a chain as far as the request came; what later steps add may be undefined. */
+/**
+ * What is known of a request when an audit event is written. Fields of steps that the request has not reached are
+ * undefined.
+ */
 export type AuditedState = Observed &
   Described &
   Partial<Omit<Impersonating, keyof Observed | keyof Described>> &
   Partial<Pick<Authenticated, 'caller'>>;
 
-/** The request as the cluster's log describes it: an upgrade has the verb of its method. */
+/**
+ * The request as the cluster's audit log describes it. For an exec or port-forward, the verb is that of the HTTP
+ * method.
+ */
 export function plainInfo({ upgrade, inbound, surface, target, info }: Described): RequestInfo {
   if (upgrade === undefined) return info;
   const segments = surface.kind === 'member' ? surface.segments : target.segments;
   return requestInfo(inbound.method, segments, target.query, false);
 }
 
-/** The parts of a request that rules look at. */
+/** The properties of a request that rules of the audit policy are matched with. */
 export function auditedRequest(state: Described, info: RequestInfo, caller: User | undefined): AuditedRequest {
   const { verb, isResource, apiGroup, resource, subresource, namespace, name } = info;
   const { path: received, segments } = state.surface.kind === 'member' ? state.surface : state.target;
@@ -39,7 +45,7 @@ export function auditedRequest(state: Described, info: RequestInfo, caller: User
   return { caller, verb, isResource, apiGroup, resource, subresource, namespace, name, path };
 }
 
-/** One event of a request in its current state. */
+/** One audit event of a request, at the given stage. */
 export function eventOf(
   state: AuditedState,
   trail: Pick<AuditTrail, 'info' | 'receivedTimestamp' | 'body'>,
@@ -66,17 +72,21 @@ export function eventOf(
   };
 }
 
-/** The answer: our own with its reason, the cluster's by its code. */
+/**
+ * Status of the answer. An error of the gateway is shown with reason and message; an answer of the cluster only by its
+ * code.
+ */
 export function responseStatus({ observation, progress }: Observed): ResponseStatus {
   const { error } = observation;
-  // kube-apiserver's words for a client that left before it was answered (endpoints/filters/audit.go).
+  // What kube-apiserver writes when the client left before the answer began (endpoints/filters/audit.go).
   if (progress.status === 0) return { status: 'Success', message: 'Connection closed early', code: 200 };
   if (!(error instanceof GatewayError) || error.status !== progress.status) return { code: progress.status };
   return { status: 'Failure', message: error.message, reason: error.reason, code: progress.status };
 }
 
 /**
- * The answer to a request without an identity: names the kinds of credentials tried (endpoints/filters/authn_audit.go).
+ * Status of a request whose authentication failed: names the kinds of credentials it carried, in kube-apiserver's words
+ * (endpoints/filters/authn_audit.go).
  */
 export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
   const tried: string[] = [];
@@ -91,7 +101,7 @@ export function failedAuthentication({ inbound, peer }: Observed): ResponseStatu
   return { message, code: 401 };
 }
 
-/** The identity the cluster saw, or will see; undefined when it is the caller. */
+/** The user that the cluster saw, or will see; undefined when it is the caller itself. */
 function otherUser({ user, outgoing }: AuditedState, caller: User): User | undefined {
   const seen = outgoing === undefined ? user : memberView(outgoing);
   return seen === undefined || seen === caller || canonical(seen) === canonical(caller) ? undefined : seen;
@@ -99,7 +109,7 @@ function otherUser({ user, outgoing }: AuditedState, caller: User): User | undef
 
 const canonicals = new WeakMap<User, string>();
 
-/** A text that is equal for identities that differ only in the order of their groups. */
+/** A text that is the same for users that differ only in the order of groups or extra. */
 function canonical(user: User): string {
   let text = canonicals.get(user);
   if (text === undefined) {
@@ -110,8 +120,9 @@ function canonical(user: User): string {
 }
 
 /**
- * kube-apiserver reads the body after authorization, so its events of a refused request lack what the body says. A 403
- * is taken for a refusal by RBAC; the rarer one of admission looks the same from outside.
+ * Metadata from the request body, for an audit event. kube-apiserver reads the body after authorization, so nothing
+ * from the body is shown for a refused request. Every 403 is treated as a refusal by RBAC, because a 403 of an
+ * admission plugin looks the same.
  */
 function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {
   if (body === undefined || status === undefined || status.code === 401 || status.code === 403) return {};

@@ -1,11 +1,11 @@
-// Makes the request target of an audit event: the bytes the client sent, with the values of unknown query parameters
-// redacted. The list here names the parameters that are known to hold no secret, because a list of secret ones would
+// Makes the request URI of an audit event: the bytes that the client sent, with the values of unknown query parameters
+// redacted. Security: the list below names parameters that hold no secret. A list of parameters with secrets would
 // never be complete.
 
 /**
- * Parameters of the Kubernetes API (meta/v1 ListOptions, CreateOptions, PatchOptions, DeleteOptions; core/v1
- * PodExecOptions, PodAttachOptions, PodLogOptions, PodPortForwardOptions; apiserver's health, discovery and Table
- * parameters) and of our own surfaces.
+ * Query parameters that are shown in audit events: those of the Kubernetes API (meta/v1 ListOptions, CreateOptions,
+ * PatchOptions, DeleteOptions; core/v1 PodExecOptions, PodAttachOptions, PodLogOptions, PodPortForwardOptions;
+ * apiserver's health, discovery and Table parameters) and those of the gateway's own API.
  */
 const known: ReadonlySet<string> = new Set([
   ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'watch', 'allowWatchBookmarks', 'sendInitialEvents'],
@@ -29,14 +29,14 @@ const known: ReadonlySet<string> = new Set([
   ...['sinceTime', 'timestamps', 'tailLines', 'limitBytes', 'insecureSkipTLSVerifyBackend', 'stream'],
   ...['verbose', 'exclude', 'hash'],
 ]);
-/** The form of a parameter's name; other text may be a value without a name. */
+/** What the name of a query parameter may look like. Any other text could be a secret value, so it is not shown. */
 const name = /^[A-Za-z][A-Za-z0-9_.~-]{0,63}$/;
 const redacted = 'REDACTED';
 
 /**
- * @param target origin form, checked by the one path parser
- * @returns the same text when every parameter is known; otherwise `REDACTED` stands for the values of the others, or
- *   for the whole parameter when it has no value
+ * The target with the values of unknown query parameters replaced by `REDACTED`; a parameter without a value is
+ * replaced completely. A target without unknown parameters is returned unchanged.
+ * @param target path and query, after gateway/request/path.ts has checked it
  */
 export function auditedUri(target: string): string {
   const mark = target.indexOf('?');

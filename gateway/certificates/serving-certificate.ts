@@ -1,6 +1,6 @@
-// The gateway's own CA, made once and kept in the data directory, and the serving certificate it signs at every start.
-// The CA's key is never half-written or readable by others: a lost CA would make every client distrust the gateway
-// after a restart.
+// The gateway's own CA, which is made once and kept in the data directory, and the serving certificate that it signs at
+// every start. The key of the CA must never be half written or readable by others. If the CA were lost, no client would
+// trust the gateway after a restart.
 import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -23,21 +23,21 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** A certificate authority as PEM. */
+/** A certificate authority: certificate and private key as PEM. */
 export interface Authority {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A serving certificate as PEM. */
+/** A serving certificate and its private key, as PEM. */
 export interface ServingCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
 /**
- * Reads `ca.crt` and `ca.key` of the data directory, or makes them.
- * @throws ConfigurationError when the directory cannot be written or holds something else
+ * Reads `ca.crt` and `ca.key` of the data directory, or creates them.
+ * @throws ConfigurationError (rejects) when the files cannot be read or written, or are no CA
  */
 export async function loadAuthority(dataDir: string): Promise<Authority> {
   const certFile = join(dataDir, 'ca.crt');
@@ -51,7 +51,8 @@ export async function loadAuthority(dataDir: string): Promise<Authority> {
   const made = await makeAuthority();
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // The key is written first: a key without its certificate is replaced at the next start.
+    // The key is written before the certificate. If the process ends in between, the next start finds no certificate
+    // and writes both again.
     writeWhole(keyFile, made.key, 0o600);
     writeWhole(certFile, made.cert, 0o644);
   } catch (error) {
@@ -69,14 +70,14 @@ function checkAuthority(cert: string, file: string): void {
   try {
     if (new X509Certificate(cert).ca && Date.parse(new X509Certificate(cert).validTo) > Date.now()) return;
   } catch {
-    // The error below says what to do.
+    // The file is not a certificate. The error below says what to do.
   }
   throw new ConfigurationError([
     { file, message: 'is no valid CA certificate: move it and ca.key away to have new ones made' },
   ]);
 }
 
-/** Writes a file so that it is either the old one or the whole new one. */
+/** Writes a file so that, even after a crash, it has either the old or the whole new content. */
 export function writeWhole(file: string, text: string, mode: number): void {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   writeFileSync(temporary, text, { mode, flag: 'wx' });
@@ -92,7 +93,10 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-/** Makes a CA of ten years that may sign leaves only. @param nowMs Unix milliseconds */
+/**
+ * Makes a CA that is valid for ten years and may sign only end certificates, no further CAs.
+ * @param nowMs present time in milliseconds since 1970
+ */
 export async function makeAuthority(nowMs = Date.now()): Promise<Authority> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(
@@ -115,8 +119,8 @@ export async function makeAuthority(nowMs = Date.now()): Promise<Authority> {
 }
 
 /**
- * Signs a serving certificate for the names a client may use: localhost, the listen address, this host, and the cluster
- * domain.
+ * Signs a serving certificate for the names by which clients may reach the gateway: localhost, the listen address, the
+ * host name and the cluster domain.
  */
 export async function issueServingCertificate(
   authority: Authority,
@@ -131,9 +135,9 @@ export async function issueServingCertificate(
 
 /**
  * Signs a serving certificate with a new key.
- * @param names DNS names and IP addresses it is for
- * @param lifeMs how long it is good for; cut to the end of the authority
- * @param nowMs Unix milliseconds
+ * @param names DNS names and IP addresses for which the certificate is valid
+ * @param lifeMs how long the certificate is valid, but never longer than the CA
+ * @param nowMs present time in milliseconds since 1970
  */
 export async function signServingCertificate(
   authority: Authority,
@@ -173,7 +177,7 @@ export async function signServingCertificate(
 }
 
 function serial(): string {
-  // A leading zero bit keeps the INTEGER positive (RFC 5280 section 4.1.2.2).
+  // A leading zero bit keeps the serial number positive (RFC 5280 section 4.1.2.2).
   const bytes = randomBytes(16);
   bytes[0]! &= 0x7f;
   bytes[0]! |= 0x40;

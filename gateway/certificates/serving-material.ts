@@ -1,44 +1,50 @@
-// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf that every
-// replica shows. A new CA must be trusted everywhere before it signs, so it waits in `nextAuthority` for one whole life
-// of a leaf.
+// The certificates that replicas share: a CA, its successor, and the serving certificate ("leaf"). This file only
+// computes what should be stored; hub-serving.ts stores it. Clients must trust a new CA before it signs anything, so it
+// waits in `nextAuthority` until the next leaf is signed.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
 import type { Authority, ServingCertificate } from './serving-certificate.ts';
 
-/** What the Secret holds. All PEM. */
+/** The shared certificates, as they are stored in a Secret. Everything is PEM. */
 export interface ServingMaterial {
   readonly authority: Authority;
-  /** Trusted already, signs nothing yet. */
+  /** The CA that will sign the next serving certificate; undefined when there is none yet. Clients already trust it. */
   readonly nextAuthority: Authority | undefined;
-  /** Authorities that signed leaves before, kept while they are valid. */
+  /** Certificates of CAs that signed earlier serving certificates. They are kept until they expire. */
   readonly formerAuthorities: readonly string[];
   readonly leaf: ServingCertificate;
 }
 
-/** A leaf lives 90 days and is replaced after 60: that leaves a month to repair a hub that refuses the renewal. */
+/**
+ * A shared serving certificate ("leaf") is valid for 90 days and replaced after 60. That leaves a month for repairs
+ * when the hub refuses to store the new one.
+ */
 export const leafLifeMs = 90 * 24 * 60 * 60 * 1000;
 const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/** Every authority a client should trust now, as one PEM bundle. */
+/** PEM bundle of every CA that a client should trust now. */
 export function trustBundle(material: ServingMaterial): string {
   const { authority, nextAuthority, formerAuthorities } = material;
   const all = [authority.cert, ...(nextAuthority === undefined ? [] : [nextAuthority.cert]), ...formerAuthorities];
   return all.join('');
 }
 
-/** The certificates of a PEM bundle, one text each. */
+/** The certificates of a PEM bundle, each as a text of its own. */
 export function splitBundle(bundle: string): readonly string[] {
   return (bundle.match(certificateForm) ?? []).map((pem) => `${pem}\n`);
 }
 
-/** Whether `bundle` holds every certificate of `wanted`. It may hold others. */
+/** Whether `bundle` contains every certificate of `wanted`. It may contain more. */
 export function bundleCovers(bundle: string, wanted: string): boolean {
   const there = new Set(splitBundle(bundle).map((pem) => new X509Certificate(pem).fingerprint256));
   return splitBundle(wanted).every((pem) => there.has(new X509Certificate(pem).fingerprint256));
 }
 
-/** Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority. */
+/**
+ * Reads the shared certificates from the data of the Secret, whose values are base64. Undefined when certificate, key
+ * and CA are missing or do not belong together.
+ */
 export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
   const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
   try {
@@ -58,14 +64,14 @@ export function readMaterial(data: Readonly<Record<string, string>> | undefined)
       leaf,
     };
   } catch {
-    // The chart's empty Secret, or one that somebody has edited: it holds nothing to serve with.
+    // The Secret is still empty, as the Helm chart creates it, or somebody has edited it: it has no usable certificate.
     return undefined;
   }
 }
 
 /**
- * The Secret's data for this material. `ca.crt` starts with the signing authority and is the whole bundle, so that it
- * can be mounted as it is.
+ * The data of the Secret that stores `material`. `ca.crt` is the whole trust bundle, the CA that signs now first, so
+ * the Secret can be mounted into clients as it is.
  */
 export function writeMaterial(material: ServingMaterial): Readonly<Record<string, string>> {
   const encode = (text: string): string => Buffer.from(text).toString('base64');
@@ -80,9 +86,9 @@ export function writeMaterial(material: ServingMaterial): Readonly<Record<string
 }
 
 /**
- * What should be in the Secret instead, or undefined when `current` may stay.
- * @param names DNS names and IP addresses the leaf must be for
- * @param nowMs Unix milliseconds
+ * What should replace `current` in the Secret; undefined when `current` can stay.
+ * @param names DNS names and IP addresses for which the serving certificate must be valid
+ * @param nowMs present time in milliseconds since 1970
  */
 export async function renewed(
   current: ServingMaterial | undefined,
@@ -96,7 +102,8 @@ export async function renewed(
   }
   const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
   if (isDue || !covers(current.leaf.cert, names)) {
-    // Replicas with two configurations would otherwise replace each other's certificate for ever.
+    // Until the certificate is due for renewal, the names of the old one are kept. Otherwise two replicas with
+    // different configurations would replace each other's certificate for ever.
     const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
     const { nextAuthority } = current;
     const authority = nextAuthority ?? current.authority;

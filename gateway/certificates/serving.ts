@@ -1,6 +1,6 @@
-// Which certificate the listener shows: the operator's files, followed for change, or one of our own CA. Certificate
-// and key are replaced on disk one after the other, so a pair that does not match is a rotation that is not finished
-// yet: the old pair serves until it is.
+// The certificate that the listener shows: from the operator's files, which are watched for changes, or signed by the
+// gateway's own CA. The operator's certificate and key change on disk one after the other. While they do not match, the
+// previous pair stays in use.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -8,25 +8,32 @@ import type { Config } from '../config/configuration.ts';
 import type { Reloading } from '../start/reloading.ts';
 import { issueServingCertificate, loadAuthority } from './serving-certificate.ts';
 
-/** A timer cannot be longer than 24.8 days. */
+/**
+ * How often a certificate of the gateway's own CA is replaced: every 20 days. A Node timer cannot be longer than 24.8
+ * days.
+ */
 const reissueIntervalMs = 20 * 24 * 60 * 60 * 1000;
 
-/** Certificate and key as PEM. */
+/** Certificate and private key as PEM. */
 export interface ServingPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** The certificate the listener shows. */
+/** The certificate that the listener shows to clients. */
 export interface Serving {
-  /** File clients must trust; undefined when the operator brought a certificate. */
+  /** File with the CA certificate that clients must trust; undefined when the operator gave a certificate. */
   readonly caFile: string | undefined;
   current(): ServingPair;
   onChange(listener: () => void): void;
   close(): void;
 }
 
-/** The operator's certificate, followed for change, or one of our own CA, issued anew long before it ends. */
+/**
+ * Loads the operator's certificate and watches it for changes; without one, signs a certificate with the gateway's own
+ * CA and replaces it every 20 days.
+ * @throws ConfigurationError (rejects) when the certificate or CA cannot be used
+ */
 export async function startServingCertificate(config: Config, reloading: Reloading): Promise<Serving> {
   let listener: (() => void) | undefined;
   const onChange = (next: () => void): void => void (listener = next);

@@ -1,10 +1,10 @@
-// Finds certificates that have expired or soon will. Every certificate of a bundle counts: an expired authority no
-// longer verifies anything, and its clients are locked out.
+// Finds certificates that have expired or will soon. Every certificate of a bundle is checked: an expired CA verifies
+// nothing any more, and its clients are locked out.
 import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Long enough for a person to act. */
+/** Certificates that expire within this time are reported; 30 days leave time to act. */
 export const soonMs = 30 * dayMs;
 
 /** What a certificate is used for. */
@@ -18,8 +18,8 @@ const renewals: Readonly<Record<CertificatePurpose, string>> = {
 };
 
 /**
- * Checks every certificate of a PEM text.
- * @param where file, or cluster and field
+ * Checks every certificate in a PEM text.
+ * @param where the file, or cluster and field, that is named in the finding
  */
 export function certificateWeaknesses(
   pem: string,
@@ -66,7 +66,7 @@ export function certificateWeaknesses(
   });
 }
 
-/** An entry for a text without any readable certificate; empty when it has one. */
+/** Returns a finding when no certificate in the PEM text can be read; otherwise an empty list. */
 export function certificateUnread(pem: string, where: string, purpose: CertificatePurpose): readonly Unread[] {
   const readable = blocksOf(pem).some((block) => {
     try {

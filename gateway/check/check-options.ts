@@ -1,8 +1,8 @@
-// The options of `portcullis check`.
+// Options of `portcullis check`.
 
-/** How to check. */
+/** Options of `portcullis check`. */
 export interface CheckOptions {
-  /** Files only: no cluster and no hub is asked, no plugin is run. */
+  /** True to read files only: no cluster and no hub is asked, and no exec plugin is run. */
   readonly offline: boolean;
   readonly nowMs: number;
   readonly version: string;

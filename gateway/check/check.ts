@@ -1,5 +1,5 @@
-// Checks everything `serve` would read, without serving. A file that cannot be read does not stop the check of the
-// others, and nothing is written: no data directory, no Secret in the hub.
+// Checks everything that `portcullis serve` would read, without serving. A file that cannot be read does not stop the
+// checks of other files. Nothing is written: no data directory and no Secret on the hub.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -28,7 +28,7 @@ import { bySeverity } from './weakness.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 import type { CheckOptions } from './check-options.ts';
 
-/** Checks the configuration of these flags. What `serve` would refuse is listed as unread. */
+/** Checks the configuration that these flags give. What `serve` would refuse is returned in `unread`. */
 export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {
   let config: Config;
   try {
@@ -99,10 +99,10 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
 }
 
 function unreadOf(where: string, error: unknown): readonly Unread[] {
-  // Messages of both name file and line themselves.
+  // The messages of ConfigurationError and GatewayError name file and line already.
   if (error instanceof ConfigurationError || error instanceof GatewayError)
     return error.message.split('\n').flatMap((line, index, all) => {
-      // A heading of the following lines is no fault.
+      // The first line of a message is skipped when it is only a heading for the lines below.
       const isHeading = index === 0 && all.length > 1 && line.endsWith(':');
       return isHeading ? [] : [{ where, what: line.trim() }];
     });
@@ -111,7 +111,7 @@ function unreadOf(where: string, error: unknown): readonly Unread[] {
   return [{ where, what: `cannot be read: ${code}` }];
 }
 
-/** Several readers of one file report the same fault. */
+/** Removes duplicates. When a file is read for several purposes, the same fault is found several times. */
 function distinct(unread: readonly Unread[]): readonly Unread[] {
   return [...new Map(unread.map((one) => [JSON.stringify([one.where, one.what]), one])).values()];
 }
@@ -153,7 +153,7 @@ function certificateFiles(config: Config): readonly (readonly [file: string, pur
   return found;
 }
 
-/** Files with secrets and files that decide who may do what; those of our data directory only when they exist. */
+/** Files that hold secrets or decide who may do what. Files in the data directory are included only when they exist. */
 async function watchedFiles(
   config: Config,
   look: (where: string, read: () => readonly Weakness[]) => Promise<void>,

@@ -1,5 +1,5 @@
-// Checks the clusters a configuration has now, from its files and its hub, and asks each about the gateway's
-// credential. It uses the gateway's own sources, which follow their files until they are closed.
+// Checks the clusters that the configuration has at present, from files and from the hub, and asks each cluster what
+// the gateway's credential may do. It uses the same sources as `serve`; they watch their files until they are closed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -19,15 +19,15 @@ import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 
-/** How long the hub may take to list its clusters. */
+/** How many milliseconds the hub may take to list its clusters. */
 const hubTimeoutMs = 20_000;
 const lookEveryMs = 50;
-/** Members asked at the same time. */
+/** How many clusters are asked at the same time. */
 const askedAtOnce = 8;
 
 /**
- * Finds weak points of all clusters.
- * @throws ConfigurationError for kubeconfigs that cannot be used
+ * Finds weaknesses of all clusters.
+ * @throws ConfigurationError (rejects) for a kubeconfig that cannot be used
  */
 export async function clusterFindings(config: Config, options: CheckOptions): Promise<CheckResult> {
   const weaknesses: Weakness[] = [];
@@ -40,14 +40,14 @@ export async function clusterFindings(config: Config, options: CheckOptions): Pr
   const log = makeLog('silent');
   const store = createClusterStore({});
   const connections = makeConnections((spec, credential) => makeTransport(transportParts(spec, credential)));
-  // Without a client of the hub, only files are read.
+  // When `hub` is undefined, startSources starts only sources that read files.
   const sources = await startSources(config, store, hub?.client, log);
   try {
     if (hub !== undefined) take(await hubFindings(hub.client, sources));
     for (const { file, message } of sources.problems()) unread.push({ where: file, what: message });
     const records = store.list();
     for (const record of records) take(memberWeaknesses(record, options.nowMs));
-    // With --identity=self the credential is meant to have rights.
+    // With --identity=self the credential is supposed to have rights of its own, so they are no weakness.
     if (!options.offline && config.identity !== 'self') {
       for (let at = 0; at < records.length; at += askedAtOnce) {
         const some = records.slice(at, at + askedAtOnce);

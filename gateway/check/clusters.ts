@@ -1,14 +1,17 @@
-// Finds weak points in how a cluster or the hub is reached, and in the gateway's credential there. Clusters of every
-// source have the same form here, so one rule serves kubeconfigs and Secrets of the hub.
+// Finds weaknesses in how a cluster or the hub is reached, and in the gateway's credential for it. Clusters of every
+// source have the same type here, so the same checks serve kubeconfigs and Secrets on the hub.
 import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
 import type { Weakness } from './weakness.ts';
 
-/** The checked part of a cluster; a hub's kubeconfig has it too. */
+/** The fields of a cluster that say how it is reached. The context of a hub's kubeconfig has them too. */
 export type ReachedCluster = Pick<ClusterSpec, 'endpoint' | 'tls' | 'proxy' | 'fallbacks'>;
 
-/** Weak points of an address, its TLS and its proxy. @param where for people: `cluster "prod" (file, context)` */
+/**
+ * Weaknesses of an address, its TLS settings and its proxy.
+ * @param where name for people, such as `cluster "prod" (file, context)`
+ */
 export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: number): readonly Weakness[] {
   const found: Weakness[] = [];
   const ways = [{ endpoint: cluster.endpoint, tls: cluster.tls }, ...(cluster.fallbacks ?? [])];
@@ -46,7 +49,7 @@ export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: n
   return found;
 }
 
-/** Weak points of a kind of credential, whatever its content. */
+/** Weaknesses that every credential of this kind has, whatever its content. */
 export function credentialKindWeaknesses(
   kind: CredentialSource['kind'] | undefined,
   where: string,
@@ -76,7 +79,7 @@ export function credentialKindWeaknesses(
   return [];
 }
 
-/** Weak points of the credential itself. */
+/** Weaknesses of the content of a credential, such as an expired certificate. */
 export function credentialWeaknesses(
   kind: CredentialSource['kind'],
   credential: Credential,
@@ -85,7 +88,7 @@ export function credentialWeaknesses(
 ): readonly Weakness[] {
   const found: Weakness[] = [];
   const { clientCertificate, authorization } = credential;
-  // A plugin renews its certificate by itself.
+  // An exec plugin renews its certificate by itself, so the expiry of that certificate is no weakness.
   if (clientCertificate !== undefined && kind !== 'exec')
     found.push(...certificateWeaknesses(clientCertificate.cert, where, 'client certificate', nowMs));
   if (kind === 'token') {
@@ -114,8 +117,8 @@ export function credentialWeaknesses(
 }
 
 /**
- * `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. The signature is not
- * checked.
+ * The expiry (`exp`) of a JWT in milliseconds since 1970; undefined when the token is no JWT or does not expire. The
+ * signature is not verified.
  */
 function tokenEndMs(authorization: string | undefined): number | undefined {
   const payload = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization ?? '')?.[1];

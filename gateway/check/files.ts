@@ -1,20 +1,25 @@
-// Finds files with secrets or decisions that other users of the machine may read or change. A link counts with the mode
-// of the file it points to, as in mounted Secrets.
+// Finds files with secrets, and files that decide who may do what, that other users of the machine can read or change.
+// For a symbolic link the mode of its target counts, as in mounted Secrets.
 import { statSync } from 'node:fs';
 import type { Unread, Weakness } from './weakness.ts';
 
-/** A file that holds a secret, or a decision about who may do what. */
+/**
+ * A file that holds a secret, or that decides who may do what; other users of the machine must not read or change it.
+ */
 export interface WatchedFile {
   readonly file: string;
   readonly holds: 'secret' | 'decision';
-  /** For people: `token file`. */
+  /** What the file is, in words for people, such as `token file`. */
   readonly kind: string;
 }
 
 const othersRead = 0o004;
 const othersWrite = 0o002;
 
-/** Checks the modes of files. A file without a readable mode is listed as unread. */
+/**
+ * Checks whether other users of the machine can read or change the files. A file whose mode cannot be read is returned
+ * in `unread`.
+ */
 export function fileWeaknesses(files: readonly WatchedFile[]): {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];

@@ -1,12 +1,12 @@
-// Finds weak points between the gateway and its hub: the settings, and what the gateway's own account may read there.
-// Nothing is written: a SelfSubjectAccessReview is a POST, but only a question.
+// Finds weaknesses between the gateway and its hub: in the settings, and in what the gateway's account may read on the
+// hub. Nothing is written: a SelfSubjectAccessReview is sent by POST, but it only asks a question.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
 
 const timeoutMs = 10_000;
 
-/** Finds weak settings of a hub. */
+/** Finds settings about the hub that are weak. */
 export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
   const found: Weakness[] = [];
   if (hub.allowExec.length > 0) {
@@ -39,7 +39,10 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
   return found;
 }
 
-/** Asks the hub whether the gateway's account may read every Secret. @throws GatewayError HUB_UNAVAILABLE */
+/**
+ * Asks the hub whether the gateway's account may list all Secrets, or do everything.
+ * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not answer
+ */
 export async function askHub(client: Pick<HubClient, 'request' | 'url'>): Promise<CheckResult> {
   const where = `hub ${client.url}`;
   const allowed: string[] = [];

@@ -1,5 +1,5 @@
-// Checks kubeconfig files: which files hold their secrets, and what is weak in the context of a hub or a webhook. A key
-// may be in a file of its own, which then counts as well.
+// Checks kubeconfig files: which other files hold their secrets, and what is weak in the context for a hub or a
+// webhook.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';
 import { draftClusters } from '../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
@@ -10,8 +10,8 @@ import type { WatchedFile } from './files.ts';
 import type { Weakness } from './weakness.ts';
 
 /**
- * Files with secrets: the kubeconfig itself, and the keys and tokens it refers to.
- * @throws ConfigurationError when it cannot be parsed; an Error of the system when it cannot be read
+ * Files with secrets: the kubeconfig itself, and the key and token files it refers to.
+ * @throws ConfigurationError when the kubeconfig cannot be parsed; a system error when it cannot be read
  */
 export function secretFilesOf(file: string): readonly WatchedFile[] {
   const { users } = parseKubeconfig(file, readFileSync(file, 'utf8'));
@@ -25,9 +25,9 @@ export function secretFilesOf(file: string): readonly WatchedFile[] {
 }
 
 /**
- * Finds weak points in the current context of a kubeconfig.
- * @param what a name for people: `hub`
- * @throws as {@link secretFilesOf} does
+ * Finds weaknesses in the current context of a kubeconfig.
+ * @param what name for people, such as `hub`
+ * @throws the same errors as {@link secretFilesOf}
  */
 export function currentContextWeaknesses(file: string, what: string, nowMs: number): readonly Weakness[] {
   const kubeconfig = parseKubeconfig(file, readFileSync(file, 'utf8'));

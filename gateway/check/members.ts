@@ -1,5 +1,5 @@
-// Asks each member what the gateway's credential may do there, with the questions of the probe. A member without an
-// answer is listed as unread.
+// Asks each cluster what the gateway's credential may do in it, with the same requests as the probe of a running
+// gateway. A cluster that does not answer is returned in `unread`.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { locate } from '../../routing/members/target.ts';
@@ -13,7 +13,7 @@ import type { CheckResult, Unread, Weakness } from './weakness.ts';
 const timeoutMs = 10_000;
 const rulesPath = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 
-/** Finds weak points of a cluster without asking it. */
+/** Finds weaknesses of a cluster without sending a request to it. */
 export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckResult {
   const where = placeOf(spec);
   if (spec.problem !== undefined)
@@ -22,7 +22,8 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
     ...reachWeaknesses(spec, where, nowMs),
     ...credentialKindWeaknesses(spec.credential?.kind, where),
   ];
-  // Plugins are not run here; other kinds have their credential already.
+  // Other kinds of credentials are at hand. An exec credential would have to run a plugin, which is left to {@link
+  // askMember}.
   if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
   try {
     const credential = spec.credential.current();
@@ -35,7 +36,7 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
   }
 }
 
-/** Asks the member what its credential may do; plugins are run for that. */
+/** Asks the cluster what the gateway's credential may do there. Runs the exec plugin when the credential needs one. */
 export async function askMember(record: ClusterRecord, connections: Connections): Promise<CheckResult> {
   const { spec } = record;
   const where = placeOf(spec);

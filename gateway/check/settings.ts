@@ -1,10 +1,10 @@
-// Finds weak points in the settings themselves, before any file is opened. Defaults count as settings.
+// Finds weaknesses in the settings themselves, before any file is opened. Default values are checked as well.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Weakness } from './weakness.ts';
 
-/** Finds weak points of a configuration. */
+/** Finds settings that are weak. */
 export function settingsWeaknesses(config: Config): readonly Weakness[] {
   return [...listeners(config), ...users(config), ...identities(config), ...records(config)];
 }
@@ -91,7 +91,10 @@ function users(config: Config): readonly Weakness[] {
   return found;
 }
 
-/** The weak point that requests without a credential are let in. @param paths only these; empty means all */
+/**
+ * The weakness that requests without a credential are accepted.
+ * @param paths the only paths on which they are accepted; empty means all paths
+ */
 export function anonymousWeakness(where: string, paths: readonly string[]): Weakness {
   return {
     name: 'AnonymousAuth',

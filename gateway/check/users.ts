@@ -1,15 +1,15 @@
-// Finds weak points in the files that say who users are and what they may do. A finding names a token by its user,
-// never by its text.
+// Finds weaknesses in the files that say who users are and what they may do. Security: a finding about a token names
+// the user and never the token.
 import type { AuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
 import type { AuthorizationRules, Rule } from '../../auth/rules/rules.ts';
 import type { TokenFile } from '../../auth/callers/static-token.ts';
 import { anonymousWeakness } from './settings.ts';
 import type { Weakness } from './weakness.ts';
 
-/** About 128 bits in base64; the output of `openssl rand -hex 16` is longer. */
+/** Twenty characters of base64 are about 120 bits. The output of `openssl rand -hex 16` is longer. */
 const shortestToken = 20;
 
-/** Finds tokens that can be guessed, and users that no RBAC limits. */
+/** Finds tokens that can be guessed, and users whom RBAC does not limit (`system:masters`). */
 export function tokenFileWeaknesses({ entries, warnings }: TokenFile, file: string): readonly Weakness[] {
   const found: Weakness[] = [];
   for (const { token, user } of entries) {
@@ -46,7 +46,7 @@ function superuser(where: string): Weakness {
   };
 }
 
-/** Finds anonymous access, and providers whose names can clash with others. */
+/** Finds anonymous access, and identity providers whose user names can be the same as those of another provider. */
 export function authenticationWeaknesses({ anonymous, jwt }: AuthenticationConfig, file: string): readonly Weakness[] {
   const found: Weakness[] = [];
   if (anonymous?.enabled === true) found.push(anonymousWeakness(`${file}: anonymous`, anonymous.paths));
@@ -71,7 +71,7 @@ export function authenticationWeaknesses({ anonymous, jwt }: AuthenticationConfi
 const everybody: ReadonlySet<string> = new Set(['system:authenticated', '*']);
 const nobody: ReadonlySet<string> = new Set(['system:unauthenticated', 'system:anonymous']);
 
-/** Finds rules that allow too much. */
+/** Finds authorization rules that allow too much. */
 export function rulesWeaknesses({ rules, file }: AuthorizationRules): readonly Weakness[] {
   return rules.flatMap((rule, index) => {
     const where = `${file}: rules[${index}]`;
@@ -124,7 +124,10 @@ function allowsEverything({ verbs, apiGroups, resources, namespaces, resourceNam
   return isWide && everyCluster && namespaces.length === 0 && resourceNames.length === 0;
 }
 
-/** Only rules that name secrets. A "*" is limited by the clusters' RBAC, and finding it would make every rule weak. */
+/**
+ * Whether a rule names secrets and allows to read all of them. Rules with "*" are not reported: the clusters' own RBAC
+ * limits them, and almost every rule would be reported.
+ */
 function readsSecretsEverywhere({ verbs, resources, namespaces, resourceNames }: Rule): boolean {
   const reads = verbs.some((verb) => ['*', 'get', 'list', 'watch'].includes(verb));
   return reads && resources.includes('secrets') && namespaces.length === 0 && resourceNames.length === 0;

@@ -1,28 +1,34 @@
-// The findings of `portcullis check`. They may end in a CI log, so they name files, clusters and users, but never a
-// token or key.
+// What `portcullis check` finds. Findings may end up in the log of a CI system, so they name files, clusters and users,
+// but never contain a token or key.
 
-/** What somebody gains by using it: the rights of others (high), some rights (medium), or a step towards them (low). */
+/**
+ * What somebody can gain from a weakness: the rights of other users (high), some rights (medium), or a step towards
+ * rights (low).
+ */
 export type Severity = 'high' | 'medium' | 'low';
 
-/** One weak point and its fix. */
+/** A weakness and how to fix it. */
 export interface Weakness {
-  /** Its kind, written like a condition's reason: `InsecureTLS`. `--accept` takes it. */
+  /**
+   * Kind of weakness in CamelCase, for example `InsecureTLS`. The flag `--accept` of `portcullis check` takes these
+   * names.
+   */
   readonly name: string;
   readonly severity: Severity;
-  /** File, flag, user or cluster. */
+  /** The file, flag, user or cluster that is weak. */
   readonly where: string;
   readonly what: string;
-  /** What to do, in a sentence. */
+  /** How to fix the weakness, in a sentence. */
   readonly fix: string;
 }
 
-/** Something that could not be checked. */
+/** Something that could not be checked, and why. */
 export interface Unread {
   readonly where: string;
   readonly what: string;
 }
 
-/** The whole result. */
+/** Everything that a check has found. */
 export interface CheckResult {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];
@@ -30,7 +36,7 @@ export interface CheckResult {
 
 const order: readonly Severity[] = ['high', 'medium', 'low'];
 
-/** Worst first; within a severity as found. */
+/** The weaknesses sorted by severity, the worst first; equal ones keep their order. */
 export function bySeverity(weaknesses: readonly Weakness[]): readonly Weakness[] {
   return weaknesses.toSorted((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
 }

@@ -1,33 +1,34 @@
-// The flags about identity providers and anonymous requests: kube-apiserver's names and meaning. Allowing anonymous
-// requests in flag and file at once is refused, since one of them may have been meant to forbid it.
+// The flags about identity providers and anonymous requests, with kube-apiserver's names and meaning. Security: setting
+// anonymous requests in a flag and in the authentication file at once is refused, since one of them may be meant to
+// forbid what the other allows.
 import { z } from 'zod';
 import type { Fault } from './values.ts';
 
-/** The flags after they were read. Paths are absolute. */
+/** Flags about authentication, after they were checked. Paths are absolute. */
 export interface AuthenticationFlags {
-  /** kube-apiserver's AuthenticationConfiguration. */
+  /** File with kube-apiserver's AuthenticationConfiguration. */
   readonly configFile: string | undefined;
-  /** Undefined without the flag; then the file decides. */
+  /** Undefined when `--anonymous-auth` was not given; then the authentication file decides. */
   readonly anonymousAuth: boolean | undefined;
 }
 
-/** What a person may write. */
+/** The flags as the operator wrote them, before they are checked. */
 export interface AuthenticationInput {
   readonly authenticationConfig?: string | undefined;
-  /** A flag without a value is true. */
+  /** Value of `--anonymous-auth`; the flag without a value means true. */
   readonly anonymousAuth?: string | boolean | undefined;
 }
 
-/** The same in the configuration file. */
+/** Schema of the authentication settings in the configuration file. */
 export const authenticationFileFields = {
   authenticationConfig: z.string().min(1).optional(),
   anonymousAuth: z.boolean().optional(),
 };
 
 /**
- * Reads them; faults are handed to `fault`.
- * @param given flags over file, paths absolute
- * @param isSelf `--identity=self`, which has no other users
+ * Checks the authentication settings; `fault` is called for each one that is wrong.
+ * @param given the flags, or where a flag is absent the configuration file; with absolute paths
+ * @param isSelf true for `--identity=self`, in which the gateway has a single user
  */
 export function readAuthenticationFlags(
   given: AuthenticationInput,
@@ -38,9 +39,12 @@ export function readAuthenticationFlags(
   const anonymousAuth = typeof said === 'string' ? booleans.get(said) : said;
   if (said !== undefined && anonymousAuth === undefined) fault('--anonymous-auth', 'must be true or false');
   if (isSelf && configFile !== undefined)
-    fault('--authentication-config', 'not with --identity=self, which has one generated token and no other users');
+    fault(
+      '--authentication-config',
+      'cannot be used with --identity=self, which has one generated token and no other users',
+    );
   if (isSelf && anonymousAuth === true)
-    fault('--anonymous-auth', 'not with --identity=self, which has one generated token and no other users');
+    fault('--anonymous-auth', 'cannot be used with --identity=self, which has one generated token and no other users');
   return Object.freeze({ configFile, anonymousAuth });
 }
 

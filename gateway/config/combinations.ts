@@ -1,18 +1,18 @@
-// Settings that are each valid and must not stand together, most of them because they would weaken who somebody is.
-// They are refused before any socket opens.
+// Settings that are each valid but must not be used together, most of them because users could be taken for somebody
+// else. They are refused before any socket is opened.
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';
 import { refuseWithWorkers } from './workers-config.ts';
 import type { Written } from './written.ts';
 
-/** The sections after each was read. */
+/** All sections of the configuration, after each was checked by itself. */
 export type ReadSections = Omit<Config, 'timeScale'> & { readonly workers: number };
 
-/** Reports every combination that cannot be had. */
+/** Calls `written.fault` for every combination of settings that is not allowed. */
 export function refuseCombinations(config: ReadSections, written: Written): void {
   refuseWithoutClusters(config, written);
   if (written.merged.tlsCertFile !== undefined && config.hub?.serving !== undefined)
-    written.fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
+    written.fault('--serving-secret', 'cannot be used with --tls-cert-file: give only one source of the certificate');
   if (config.identity === 'self') refuseWithSelf(config, written);
   else refuseWithoutLogin(config, written);
   refuseWithWorkers(config, config.workers, written.fault);
@@ -41,7 +41,8 @@ function refuseWithSelf({ listen, tokenAuthFile, clientCaFile }: ReadSections, {
     '--hub-kubeconfig': flags.hubKubeconfig === '' ? undefined : flags.hubKubeconfig,
   };
   for (const [flag, value] of Object.entries(given)) {
-    if (value !== undefined) fault(flag, 'not with --identity=self, which has one generated token and no other users');
+    if (value !== undefined)
+      fault(flag, 'cannot be used with --identity=self, which has one generated token and no other users');
   }
 }
 

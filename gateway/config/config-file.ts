@@ -1,4 +1,4 @@
-// The configuration file: which keys it may hold, and how it is read, with the line of every fault.
+// Reads the configuration file: which keys it may hold, and in which line each fault is.
 import { LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import { z } from 'zod';
@@ -17,7 +17,9 @@ import { readText } from './read-text.ts';
 const text = z.string().min(1);
 const seconds = z.number().min(0).max(3600);
 
-/** The keys of the file: the flags' names in camel case, and settings that have no flag. */
+/**
+ * Schema of the configuration file. Its keys are the names of the flags in camel case, and settings that have no flag.
+ */
 const fileSchema = z.strictObject({
   apiVersion: z.literal('config.portcullis.io/v1alpha1').optional(),
   kind: z.literal('GatewayConfiguration').optional(),
@@ -50,7 +52,7 @@ export type FileInput = z.output<typeof fileSchema>;
 
 /**
  * Reads the configuration file.
- * @throws ConfigurationError with the line of every fault
+ * @throws ConfigurationError that names every fault with its line
  */
 export function readConfigFile(file: string): FileInput {
   const lines = new LineCounter();
@@ -84,7 +86,11 @@ export function readConfigFile(file: string): FileInput {
   );
 }
 
-/** An alias without an anchor, or too many of them, is a fault only here. */
+/**
+ * The plain values of a YAML document. The YAML parser reports an alias without an anchor, or too many aliases, only in
+ * this step.
+ * @throws ConfigurationError for these faults
+ */
 function plainOf(document: Document, file: string): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });

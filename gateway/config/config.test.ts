@@ -115,8 +115,11 @@ test('a shared serving certificate needs its names and a hub, and no certificate
   });
   assert.match(faultsOf({ ...shared, servingSecret: 'serving' }), /--serving-secret: "serving" is not NAMESPACE\/NAME/);
   assert.match(faultsOf({ ...shared, servingNames: '' }), /--serving-names/);
-  assert.match(faultsOf({ hubKubeconfig: '/h', servingNames: 'a' }), /--serving-names: goes with --serving-secret/);
-  assert.match(faultsOf({ ...shared, tlsCertFile: '/c', tlsPrivateKeyFile: '/k' }), /not with --tls-cert-file/);
+  assert.match(faultsOf({ hubKubeconfig: '/h', servingNames: 'a' }), /--serving-names: needs --serving-secret/);
+  assert.match(
+    faultsOf({ ...shared, tlsCertFile: '/c', tlsPrivateKeyFile: '/k' }),
+    /cannot be used with --tls-cert-file/,
+  );
   assert.match(faultsOf({ ...minimal, servingSecret: 'gate/serving' }), /--serving-secret: needs a hub/);
 });
 

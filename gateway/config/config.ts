@@ -1,5 +1,5 @@
-// Flags and the configuration file become one frozen Config, or every fault is reported at once. Each section is read
-// and checked in a file of its own; what must not stand together is in combinations.ts.
+// Builds one frozen Config from flags and the configuration file, or reports all faults at once. Each section is
+// checked in a file of its own; combinations.ts refuses settings that must not be used together.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
@@ -25,8 +25,8 @@ import { readWritten } from './written.ts';
 import type { ConfigInput, Written } from './written.ts';
 
 /**
- * Builds the configuration of `serve`.
- * @throws ConfigurationError with every fault: file, line or flag, and reason
+ * Builds the configuration of `portcullis serve`.
+ * @throws ConfigurationError with every fault: the file and line or the flag, and what is wrong
  */
 export function readConfig(
   flags: ConfigInput,
@@ -59,7 +59,8 @@ export function readConfig(
   const timeScale = readTimeScale(environment, fault);
   if (faults.length > 0) throw new ConfigurationError(faults);
 
-  // An index that only a question starts does not exist beside workers.
+  // With several worker processes there is no index. When the operator configured one, refuseCombinations has reported
+  // it; the default index, which starts with its first request, is dropped here.
   const index = sections.workers === 1 ? sections.index : undefined;
   return withTimeScale(Object.freeze({ ...sections, index, timeScale: 1 }), timeScale);
 }
@@ -75,7 +76,7 @@ function readKubeconfigs({ flags, file, folder }: Written): readonly string[] {
   return file.kubeconfig === undefined ? [] : [file.kubeconfig].flat().map((one) => resolve(folder, one));
 }
 
-/** The file's hub and identity settings with absolute paths. */
+/** The hub and identity settings of the configuration file, with absolute paths. */
 function absolutePaths({ file, folder }: Written): HubInput & IdentityInput {
   const given: Record<string, unknown> = { ...file };
   for (const name of ['hubKubeconfig', 'proxyCaCert', 'proxyCert', 'proxyKey', 'identityExchange']) {
@@ -85,7 +86,7 @@ function absolutePaths({ file, folder }: Written): HubInput & IdentityInput {
   return given as HubInput & IdentityInput;
 }
 
-/** The identity flags that were given, with absolute paths. */
+/** The identity settings from flags, with absolute paths. */
 function identityFlags(flags: ConfigInput): IdentityInput {
   const given: Record<string, unknown> = {};
   for (const name of [...Object.keys(identityFileFields), 'clusterGatewayProxyConfig'] as (keyof IdentityInput)[]) {

@@ -1,4 +1,4 @@
-// The configuration of a gateway after every fault in it was reported: what the rest of the program reads.
+// The type of a checked configuration, as the rest of the program reads it.
 import type { IdentityMode } from '../../cache/model/records.ts';
 import type { AuditConfig } from '../audit/config.ts';
 import type { AuthenticationFlags } from './authentication-flags.ts';
@@ -10,7 +10,7 @@ import type { IndexConfig } from './index-config.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { TracingConfig } from '../tracing/config.ts';
 
-/** Everything `serve` needs to know. Paths are absolute. */
+/** Everything that `portcullis serve` needs to know. Paths are absolute. */
 export interface Config {
   readonly listen: HostPort;
   readonly opsListen: HostPort;
@@ -24,25 +24,28 @@ export interface Config {
   readonly clusterDomain: string | undefined;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly logLevel: LogLevel;
-  /** How long readyz fails while requests are still taken. */
+  /** At shutdown: milliseconds during which readyz fails but requests are still accepted. */
   readonly shutdownDelayMs: number;
-  /** How long requests under way may take after that. */
+  /** At shutdown, after new requests are refused: milliseconds that running requests may still take. */
   readonly shutdownGraceMs: number;
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
-  /** By what times are shortened for a test; 1 otherwise. The durations here are shortened already. */
+  /**
+   * The factor by which tests have shortened all durations; otherwise 1. All durations in this object have been
+   * multiplied by it already.
+   */
   readonly timeScale: number;
-  /** As whom requests go out when they impersonate. */
+  /** Rules for the user that member clusters see. */
   readonly outgoing: IdentityConfig;
   readonly limits: LimitsConfig;
-  /** Undefined: nothing is audited. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit: AuditConfig | undefined;
-  /** Undefined without a hub. */
+  /** The hub; undefined when there is none. */
   readonly hub: HubConfig | undefined;
-  /** Undefined or absent: there is no index. */
+  /** The index, which lets users search objects of all clusters; undefined or absent when there is none. */
   readonly index?: IndexConfig | undefined;
-  /** Undefined or absent: nothing is traced. */
+  /** Tracing; undefined or absent when nothing is traced. */
   readonly tracing?: TracingConfig | undefined;
-  /** Processes that serve; absent or 1: the one process does everything. */
+  /** Number of worker processes. Absent or 1: one process does everything. */
   readonly workers?: number;
 }

@@ -1,5 +1,6 @@
-// The section of the configuration about the hub: where it is, which sources, who decides. In a pod the hub is the
-// cluster the pod runs in unless a flag says otherwise, so that the chart needs no flag; elsewhere there is none.
+// The section of the configuration about the hub: where it is, which of its objects describe clusters, and how it
+// authorizes. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the Helm chart needs no
+// flag. Outside a pod, there is no hub without a flag.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -14,7 +15,7 @@ import type { SourceName } from './source-names.ts';
 import { definedOf, listOf } from './values.ts';
 import type { Fault } from './values.ts';
 
-/** konnectivity's proxy server, as cluster-gateway's flags give it. Paths are absolute. */
+/** The proxy server of konnectivity, with the names of cluster-gateway's flags. Paths are absolute. */
 export interface ClusterProxy {
   readonly host: string;
   readonly port: number;
@@ -23,53 +24,59 @@ export interface ClusterProxy {
   readonly keyFile: string | undefined;
 }
 
-/** What `serve` needs to know about its hub. Paths are absolute. */
+/** What `portcullis serve` needs to know about its hub. Paths are absolute. */
 export interface HubConfig {
-  /** Undefined: the in-cluster configuration of the pod. */
+  /**
+   * Kubeconfig of the hub; when undefined, the hub is the cluster in which this process runs as a pod, reached with its
+   * ServiceAccount.
+   */
   readonly kubeconfig: string | undefined;
-  /** In order of precedence. */
+  /** Where clusters come from. When two sources have a cluster of the same name, the earlier source keeps the name. */
   readonly sources: readonly SourceName[];
-  /** Namespace of cluster-gateway's Secrets. */
+  /** Namespace of the Secrets that cluster-gateway uses for clusters. */
   readonly secretNamespace: string;
-  /** Namespaces of the Secrets of Cluster API, vcluster and Argo CD; empty means all of them. */
+  /** Namespaces of the Secrets of Cluster API, vcluster and Argo CD; empty means all namespaces. */
   readonly secretNamespaces: readonly string[];
-  /** Name of the ManagedServiceAccount whose token Secrets are used. */
+  /** Name of the ManagedServiceAccount (OCM) whose token Secrets are used. */
   readonly managedServiceAccount: string;
-  /** Namespace of Karmada's Secrets. */
+  /** Namespace of the Secrets that Karmada uses for clusters. */
   readonly karmadaNamespace: string;
-  /** Command lines that credentials in cluster-gateway's Secrets may run; none by default. */
+  /** Command lines that exec credentials in cluster-gateway's Secrets may run; empty means none. */
   readonly allowExec: readonly string[];
-  /** Environment variables they may set to anything. */
+  /** Names of environment variables that exec credentials on the hub may set, to any value. */
   readonly allowExecEnv: readonly string[];
   readonly clusterProxy: ClusterProxy | undefined;
-  /** Which addresses objects of the hub may name beside the default. */
+  /** Which addresses of clusters are accepted from objects on the hub, in addition to those accepted by default. */
   readonly memberAddresses: AddressRuleOptions;
   readonly authorizeVerb: 'real' | 'http';
   readonly subpathAuthorization: boolean;
-  /** Audiences a token must have; empty means the hub's own. */
+  /** A token must be for one of these audiences; empty means the hub's own audiences. */
   readonly audiences: readonly string[];
-  /** Origins of the hub's own addresses, in the form of {@link withoutDefaultPort}; absent is none. */
+  /** Origins (https://HOST:PORT, without default port) under which the hub's API server is known; absent means none. */
   readonly origins?: readonly string[];
   readonly tokenReviewTtlMs: number;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** Serve cluster.core.oam.dev too. */
+  /** True to serve the API group cluster.core.oam.dev as well. */
   readonly clusterGatewayApi: boolean;
-  /** The serving certificate that replicas share through a Secret; undefined: files, or a CA of this process. */
+  /**
+   * The serving certificate that replicas share through a Secret. When undefined, the certificate comes from files, or
+   * is signed by a CA that this process makes.
+   */
   readonly serving: SharedServing | undefined;
 }
 
-/** See gateway/hub/hub-serving.ts. */
+/** Settings of a serving certificate that replicas share. hub-serving.ts in gateway/hub uses them. */
 export interface SharedServing {
   readonly namespace: string;
   readonly secretName: string;
-  /** DNS names and IP addresses of the certificate. */
+  /** DNS names and IP addresses for which the certificate is valid. */
   readonly names: readonly string[];
-  /** APIServices whose `caBundle` is kept. */
+  /** Names of the APIServices whose `caBundle` the gateway keeps up to date. */
   readonly apiServices: readonly string[];
 }
 
-/** The settings as written, under the flags' names. */
+/** Settings of the hub as the operator wrote them, under the names of the flags. */
 export interface HubInput {
   readonly hubKubeconfig?: string;
   readonly sources?: string;
@@ -77,7 +84,7 @@ export interface HubInput {
   readonly secretNamespaces?: string;
   readonly managedServiceAccount?: string;
   readonly karmadaNamespace?: string;
-  /** One line or several. */
+  /** Value of `--allow-exec`: the command lines that exec credentials on the hub may run, one or several. */
   readonly allowExec?: string | readonly string[];
   readonly allowExecEnv?: string;
   readonly allowMemberAddresses?: string;
@@ -103,7 +110,10 @@ export interface HubInput {
 
 const text = z.string().min(1);
 
-/** The same in the configuration file, without the second spellings that only flags have. */
+/**
+ * Schema of the hub settings in the configuration file. Alternative names, which some flags have, are not accepted
+ * there.
+ */
 export const hubFileFields = {
   hubKubeconfig: z.string().optional(),
   sources: text.optional(),
@@ -138,17 +148,17 @@ const hubFlags: ReadonlySet<string> = new Set([
   'authorizeProxySubpath',
 ]);
 
-/** Where a pod finds its ServiceAccount. */
+/** The file in which a pod finds the token of its ServiceAccount. */
 export const serviceAccountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /**
- * The hub's part, or undefined without a hub. Faults are handed to `fault`, one for each flag.
- * @param file what the configuration file says, paths made absolute by the caller
- * @param inPod whether the process runs in a pod, where the hub is the pod's own cluster unless `--hub-kubeconfig ""`
- *   says there is none
- * @param environment where a pod finds the address of that cluster
+ * Checks the settings of the hub; undefined when there is no hub. `fault` is called for each flag that is wrong.
+ * @param file settings of the configuration file, with absolute paths
+ * @param inPod true when the process runs in a pod. Then the hub is the pod's own cluster, unless `--hub-kubeconfig ""`
+ * says that there is none
+ * @param environment variables in which a pod finds the address of its cluster
  */
 export function readHubConfig(
   flags: HubInput,
@@ -208,7 +218,7 @@ export function readHubConfig(
   });
 }
 
-/** True in a pod with a ServiceAccount, by the two signs client-go's rest.InClusterConfig goes by. */
+/** True in a pod with a ServiceAccount. It looks for the same variable and file as client-go's rest.InClusterConfig. */
 export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
   return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
 }
@@ -242,12 +252,18 @@ function readRanges(flag: string, value: string | undefined, fault: Fault): Addr
   });
 }
 
-/** Names of a hub that only its pods use, never a browser. */
+/**
+ * Origins by which pods reach the hub's API server, such as https://kubernetes.default.svc. Browsers outside the
+ * cluster do not use them.
+ */
 const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map(
   (end) => `https://kubernetes${end}`,
 );
 
-/** Origins of the hub: the names that every pod has for it, and those that are listed. */
+/**
+ * Origins of the hub: the names that every pod can use, its address in the environment, and those listed in
+ * `--hub-origins`.
+ */
 function readOrigins(
   value: string | undefined,
   { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' }: NodeJS.ProcessEnv,
@@ -266,14 +282,15 @@ function readSharedServing(given: HubInput, fault: Fault): HubConfig['serving'] 
   const names = listOf(given.servingNames);
   const apiServices = listOf(given.apiServices);
   if (given.servingSecret === undefined) {
-    if (names.length > 0) fault('--serving-names', 'goes with --serving-secret');
-    if (apiServices.length > 0) fault('--api-services', 'goes with --serving-secret');
+    if (names.length > 0) fault('--serving-names', 'needs --serving-secret');
+    if (apiServices.length > 0) fault('--api-services', 'needs --serving-secret');
     return undefined;
   }
   const [namespace = '', secretName = '', ...rest] = given.servingSecret.split('/');
   if (!namespaceForm.test(namespace) || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(secretName) || rest.length > 0)
     fault('--serving-secret', `"${given.servingSecret}" is not NAMESPACE/NAME`);
-  if (names.length === 0) fault('--serving-names', '--serving-secret needs the names clients use, comma-separated');
+  if (names.length === 0)
+    fault('--serving-names', '--serving-secret needs the names by which clients reach the gateway, comma-separated');
   return { namespace, secretName, names, apiServices };
 }
 
@@ -282,7 +299,7 @@ function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProx
   const port = Number(given.proxyPort ?? '8090');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) fault('--proxy-port', 'must be a port number');
   if ((given.proxyCert === undefined) !== (given.proxyKey === undefined))
-    fault('--proxy-cert', '--proxy-cert and --proxy-key go together');
+    fault('--proxy-cert', '--proxy-cert and --proxy-key must be given together');
   const path = (value: string | undefined): string | undefined => (value === undefined ? undefined : resolve(value));
   return {
     host: given.proxyHost,
@@ -297,10 +314,13 @@ function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** A flag that would do nothing is reported, since it may have been meant to restrict somebody. */
+/**
+ * Reports flags about a hub when there is no hub. They would have no effect, but may have been meant to restrict
+ * somebody.
+ */
 function refuseWithoutHub(flags: HubInput, fault: Fault): void {
   for (const [name, value] of Object.entries(flags)) {
-    // kubeconfig is the one source that needs no hub.
+    // The source `kubeconfig` is the only one that needs no hub.
     if (!hubFlags.has(name) || value === undefined || (name === 'sources' && value === 'kubeconfig')) continue;
     fault(flagOf(name), 'needs a hub: give --hub-kubeconfig FILE');
   }

@@ -1,29 +1,36 @@
-// The section of the configuration about the identity that requests go out with. Each weakening (privileged exchange,
-// forwarding system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by another.
+// The section of the configuration about the user that member clusters see. Security: each setting that weakens the
+// rules (privileged exchange, forwarding system:masters, ServiceAccounts under their own names) needs a flag of its own
+// and is never implied by another.
 import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';
 import { listOf } from './values.ts';
 import type { Fault } from './values.ts';
 
-/** Rules of the outgoing identity (rule "reserved identities decided once"). Paths are absolute. */
+/**
+ * Settings for the user that member clusters see (docs/rules.md, "Reserved identities decided once"). Paths are
+ * absolute.
+ */
 export interface IdentityConfig {
-  /** cluster-gateway's ClusterGatewayProxyConfiguration. */
+  /** File with cluster-gateway's ClusterGatewayProxyConfiguration: rules that replace the user. */
   readonly exchangeFile: string | undefined;
   readonly allowPrivilegedIdentity: boolean;
-  /** Whom Privileged rules impersonate. */
+  /** The user that rules of type Privileged in `exchangeFile` impersonate. */
   readonly privilegedUser: string | undefined;
   readonly forwardSystemMasters: boolean;
-  /** Reserved users and groups that go out as a hub or provider gives them; `system:masters` has the option above. */
+  /**
+   * Reserved users and groups that clusters see as the hub or identity provider named them. For `system:masters` there
+   * is `forwardSystemMasters`.
+   */
   readonly forwardReserved: readonly string[];
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
-  /** `username` sends the name alone. */
+  /** With `username`, clusters see only the user name, without groups and extra. */
   readonly impersonationMode: 'full' | 'username';
-  /** Extra keys that may go out, lower case; undefined means all. */
+  /** Keys of the user's `extra`, in lower case, that clusters may see; undefined means all keys. */
   readonly impersonateExtra: readonly string[] | undefined;
 }
 
-/** What a person may write, as text. */
+/** The identity settings as the operator wrote them, before they are checked. */
 export interface IdentityInput {
   readonly identityExchange?: string;
   readonly clusterGatewayProxyConfig?: string;
@@ -38,7 +45,7 @@ export interface IdentityInput {
 
 const text = z.string().min(1);
 
-/** The same in the configuration file. */
+/** Schema of the identity settings in the configuration file. */
 export const identityFileFields = {
   identityExchange: text.optional(),
   allowPrivilegedIdentity: z.boolean().optional(),
@@ -51,8 +58,8 @@ export const identityFileFields = {
 };
 
 /**
- * Reads it; faults are handed to `fault`.
- * @param given flags over file, paths absolute
+ * Checks the identity settings; `fault` is called for each one that is wrong.
+ * @param given the flags, or where a flag is absent the configuration file; with absolute paths
  */
 export function readIdentityConfig(given: IdentityInput, fault: Fault): IdentityConfig {
   const { serviceAccountIdentity = 'prefixed', impersonationMode = 'full', privilegedUser } = given;
@@ -68,7 +75,7 @@ export function readIdentityConfig(given: IdentityInput, fault: Fault): Identity
     fault('--identity-exchange', '--cluster-gateway-proxy-config is another name of this flag: give one of them');
   const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
   if (allowPrivilegedIdentity && privilegedUser === undefined)
-    fault('--privileged-user', '--allow-privileged-identity needs the name of the user such requests go out as');
+    fault('--privileged-user', 'is missing: --allow-privileged-identity needs the name of the user to impersonate');
   const forwardReserved = listOf(given.forwardReserved);
   for (const name of forwardReserved) {
     if (isListable(name)) continue;

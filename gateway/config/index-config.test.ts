@@ -63,9 +63,12 @@ test('a value that cannot be read is a fault of its flag', () => {
     [{ indexMaxBytes: 'much' }, /--index-max-bytes: "much"/],
     [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],
     [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
-    [{ indexRights: 'no' }, /--index-rights: "no" is none of auto, rbac and review/],
-    [{ indexIdentity: 'root' }, /--index-identity: "root" is none of auto, impersonate and self/],
-    [{ indexIdentity: 'impersonate', identity: 'self' }, /--index-identity: not impersonate with --identity self/],
+    [{ indexRights: 'no' }, /--index-rights: "no" is not one of auto, rbac and review/],
+    [{ indexIdentity: 'root' }, /--index-identity: "root" is not one of auto, impersonate and self/],
+    [
+      { indexIdentity: 'impersonate', identity: 'self' },
+      /--index-identity: must not be "impersonate" with --identity=self/,
+    ],
   ] as const) {
     assert.match(read(given).faults.join('\n'), expected);
   }

@@ -1,5 +1,6 @@
-// The section of the configuration about what the index keeps. Without any of these flags there is an index as well,
-// but it starts with the first question, so that a gateway nobody searches asks no member for anything.
+// The section of the configuration about the index, which lets users search objects of all clusters. Without any of
+// these flags, the index starts with the first request for it. So a gateway on which nobody searches sends no list or
+// watch of its own to the clusters.
 import { z } from 'zod';
 import { isRightsChoice } from '../../search/rights/modes.ts';
 import type { RightsChoice } from '../../search/rights/modes.ts';
@@ -12,30 +13,36 @@ import { parseDuration } from '../../lib/duration.ts';
 import { parseSize } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
-/** What is indexed, and how. */
+/** Settings of the index: what it holds, and who may see it. */
 export interface IndexConfig {
-  /** `pods`, `deployments.apps`, `*`; undefined: the common kinds. */
+  /** Resources to index: `pods`, `deployments.apps` or `*`; undefined means the common ones. */
   readonly resources: readonly string[] | undefined;
-  /** Names, or a label selector; undefined: all. */
+  /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
-  /** Most bytes on disk; Infinity for no limit. */
+  /** Maximum size on disk, in bytes; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
-  /** Who decides what a caller sees of a cluster without a label about that; undefined: auto. */
+  /**
+   * How the index decides which rows of a cluster a caller may see, unless a label of the cluster says it; undefined
+   * means `auto`.
+   */
   readonly rights?: RightsChoice;
-  /** The identity that reads members; undefined: auto. */
+  /** The identity with which the index reads objects from clusters; undefined means `auto`. */
   readonly readAs?: IndexIdentity;
-  /** Subresources that are forwarded below Clusterpedia's paths; undefined: none. */
+  /**
+   * Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; undefined means none.
+   */
   readonly forwardedSubresources?: AllowedSubresources;
-  /** Where it is kept; undefined: `index` in the data dir. */
+  /** Where the index is stored; undefined means the folder `index` in the data directory. */
   readonly folder?: string;
   /**
-   * Whether it starts with the gateway. Otherwise the first question starts it, or an index that is on disk already.
+   * True when the index starts together with the gateway. When false, it starts with the first request for it, or at
+   * once if it is already on disk.
    */
   readonly startsAtOnce: boolean;
 }
 
-/** What a person may write. */
+/** The index settings as the operator wrote them, before they are checked. */
 export interface IndexInput {
   readonly indexResources?: string | readonly string[];
   readonly indexClusters?: string;
@@ -48,7 +55,7 @@ export interface IndexInput {
 
 const text = z.string().min(1);
 
-/** The same in the configuration file. */
+/** Schema of the index settings in the configuration file. */
 export const indexFileFields = {
   indexResources: z.union([z.string(), z.array(text)]).optional(),
   indexClusters: text.optional(),
@@ -59,14 +66,15 @@ export const indexFileFields = {
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
-/** The defaults. */
+/** Defaults of the index settings. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
 
 const leastBytes = 16 * 1024 ** 2;
 
 /**
- * Reads the section; undefined when there is to be no index at all (`--index-resources none`).
- * @param given flags over file
+ * Checks the index settings; undefined when the index is switched off (`--index-resources none`). `fault` is called for
+ * each setting that is wrong.
+ * @param given the flags, or where a flag is absent the configuration file
  */
 export function readIndexConfig(
   given: IndexInput & { readonly identity?: string | undefined },
@@ -113,7 +121,7 @@ function readRightsMaxAge(written: string, fault: Fault): number {
 function readRights(written: string | undefined, fault: Fault): Pick<IndexConfig, 'rights'> {
   if (written === undefined) return {};
   if (isRightsChoice(written)) return { rights: written };
-  fault('--index-rights', `"${written}" is none of auto, rbac and review`);
+  fault('--index-rights', `"${written}" is not one of auto, rbac and review`);
   return {};
 }
 
@@ -123,13 +131,13 @@ function readIdentity(
 ): Pick<IndexConfig, 'readAs'> {
   if (indexIdentity === undefined) return {};
   if (indexIdentity === 'impersonate' && identity === 'self')
-    fault('--index-identity', 'not impersonate with --identity self, which impersonates nobody');
+    fault('--index-identity', 'must not be "impersonate" with --identity=self, which impersonates nobody');
   if (isIndexIdentity(indexIdentity)) return { readAs: indexIdentity };
-  fault('--index-identity', `"${indexIdentity}" is none of auto, impersonate and self`);
+  fault('--index-identity', `"${indexIdentity}" is not one of auto, impersonate and self`);
   return {};
 }
 
-/** Reads a value; what the reading throws is a fault of the flag. */
+/** Runs `read`; when it throws, the error's message is reported as a fault of the flag and undefined is returned. */
 function attempt<T>(flag: string, fault: Fault, read: () => T): T | undefined {
   try {
     return read();

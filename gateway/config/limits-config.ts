@@ -1,48 +1,53 @@
-// The section of the configuration that bounds what users, clusters and clients may take of the gateway. 0 means "no
-// limit", as with kube-apiserver's flags. It becomes Infinity here, so no other file has to know of it.
+// The section of the configuration that limits what users, clusters and clients may use of the gateway. In flags, 0
+// means "no limit", as in kube-apiserver. Here it becomes Infinity, so that no other file has to treat 0 specially.
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
 import type { Fault } from './values.ts';
 
-/** Bounds of one gateway; counts are Infinity where there is no limit. */
+/** Limits of one gateway. A limit that is switched off is Infinity. */
 export interface LimitsConfig {
-  /** Short requests under way that only read. */
+  /** Concurrent short requests that only read. (Watches and other streams have limits of their own.) */
   readonly requests: number;
-  /** Short requests under way that may change something. */
+  /** Concurrent short requests that may change something. */
   readonly mutatingRequests: number;
-  /** Short requests of one user under way. */
+  /** Concurrent short requests of one user. */
   readonly userRequests: number;
-  /** Of these, to one cluster: a cluster that does not answer must not take all seats of a user. */
+  /**
+   * Concurrent short requests of one user to one cluster. It is lower than `userRequests`, so that a cluster that does
+   * not answer cannot block all requests of a user.
+   */
   readonly userClusterRequests: number;
-  /** Short requests under way to one cluster. */
+  /** Concurrent short requests to one cluster. */
   readonly clusterRequests: number;
-  /** Requests of all who did not log in, and their streams. */
+  /** Concurrent requests and streams of all callers without a login, taken together. */
   readonly anonymousRequests: number;
-  /** Short requests that wait for a seat, of all users and of one. */
+  /** How many short requests may wait because a limit is reached: of all users together, and of one user. */
   readonly queued: number;
   readonly userQueued: number;
-  /** Longest wait for a seat. */
+  /** How many milliseconds a short request may wait when a limit is reached. */
   readonly queueTimeoutMs: number;
-  /** Open watches, logs, upgrades and proxied services: of all users, of one user, of one cluster. */
+  /**
+   * Open watches, logs, upgraded connections and proxied services: of all users together, of one user, of one cluster.
+   */
   readonly streams: number;
   readonly userStreams: number;
   readonly clusterStreams: number;
-  /** Requests of one user a second, and how many at once; Infinity counts nothing. */
+  /** Requests per second of one user, and how many of them may come at once. Infinity: not counted. */
   readonly userQps: number;
   readonly userBurst: number;
-  /** Connections of clients, of all and from one address. */
+  /** Client connections: of all clients together, and from one address. */
   readonly connections: number;
   readonly addressConnections: number;
-  /** A short answer or a watch is ended when its client takes nothing for so long; Infinity: never. */
+  /** A short answer or a watch is ended when its client reads nothing for so many milliseconds; Infinity: never. */
   readonly slowClientTimeoutMs: number;
-  /** Most bytes of heap and buffers for the process; from a share of it on requests are refused. */
+  /** Maximum bytes of heap and buffers for the process. New requests are refused shortly before it is reached. */
   readonly memoryBytes: number;
-  /** Streams end when the credential that opened them does. */
+  /** True to end streams when the credential that opened them expires. */
   readonly endExpiredStreams: boolean;
 }
 
-/** What a person may write; flags are text, the file may hold numbers. */
+/** The limits as the operator wrote them. Flags are text; the configuration file may hold numbers. */
 export interface LimitsInput {
   readonly maxRequestsInflight?: string | number;
   readonly maxMutatingRequestsInflight?: string | number;
@@ -68,7 +73,7 @@ export interface LimitsInput {
 const count = z.union([z.number().int().min(0), z.string().min(1)]);
 const text = z.string().min(1);
 
-/** The same in the configuration file. */
+/** Schema of the limits in the configuration file. */
 export const limitsFileFields = {
   maxRequestsInflight: count.optional(),
   maxMutatingRequestsInflight: count.optional(),
@@ -91,7 +96,7 @@ export const limitsFileFields = {
   endExpiredStreams: z.boolean().optional(),
 };
 
-/** The defaults; docs/how-to/limits.md says why each is what it is. */
+/** Default limits. docs/how-to/limits.md gives the reason for each. */
 export const defaultLimits = {
   maxRequestsInflight: 3_000,
   maxMutatingRequestsInflight: 1_000,
@@ -121,16 +126,16 @@ const sizeUnits: Readonly<Record<string, number>> = {
   Gi: 1024 ** 3,
 };
 
-/** Bytes of a Kubernetes quantity (`512Mi`, `2Gi`, `1500M`, plain bytes), or undefined when it is none. */
+/** The bytes of a size such as `512Mi`, `2Gi`, `1500M` or `1048576`; undefined when the text is no size. */
 export function parseSize(written: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)$/.exec(written);
   return match === null ? undefined : Math.floor(Number(match[1]) * sizeUnits[match[2]!]!);
 }
 
 /**
- * Reads it; faults are handed to `fault`.
- * @param given flags over file
- * @param ownBytes memory without `--max-memory`: the limit of the control group, or what the machine has
+ * Checks the limits; `fault` is called for each one that is wrong.
+ * @param given the flags, or where a flag is absent the configuration file
+ * @param ownBytes the memory limit when `--max-memory` is not given
  */
 export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
   const number = (name: keyof typeof defaultLimits, flag: string): number => {
@@ -152,8 +157,7 @@ export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: num
   const userQps = number('userQps', '--user-qps');
   const burst = Number(given.userBurst ?? (userQps === Infinity ? 0 : userQps * 2));
   if (!Number.isInteger(burst) || burst < 0) fault('--user-burst', `"${given.userBurst}" is no whole number`);
-  if (given.userBurst !== undefined && userQps === Infinity)
-    fault('--user-burst', '--user-burst has a meaning only beside --user-qps');
+  if (given.userBurst !== undefined && userQps === Infinity) fault('--user-burst', '--user-burst needs --user-qps');
   if (userQps !== Infinity && burst < 1) fault('--user-burst', 'must be at least 1, or no request would ever pass');
   const memoryBytes = given.maxMemory === undefined ? ownBytes : parseSize(given.maxMemory);
   if (memoryBytes === undefined || memoryBytes < 128 * 1024 ** 2)
@@ -183,7 +187,10 @@ export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: num
   });
 }
 
-/** Bytes this process may use. Without a limit of the control group Node says 0 or more than the machine has. */
+/**
+ * Bytes of memory this process may use: the limit of its control group, otherwise the memory of the machine. Without
+ * such a limit, Node's constrainedMemory() returns 0 or a number above the machine's memory.
+ */
 function memoryOfProcess(): number {
   const constrained = process.constrainedMemory();
   const machine = totalmem();

@@ -1,4 +1,5 @@
-// The section of the configuration about the two listeners: addresses, certificate files, cluster domain.
+// The section of the configuration about the two listeners: their addresses, the certificate files and the cluster
+// domain.
 import { parseHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';
@@ -8,13 +9,13 @@ import type { Written } from './written.ts';
 
 const domainForm = /^(?=.{1,190}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
-/** Reads the section. */
+/** Checks the settings of the two listeners. `written.fault` is called for each one that is wrong. */
 export function readListeners(written: Written): Pick<Config, 'listen' | 'opsListen' | 'clusterDomain' | 'tls'> {
   const { merged, fault } = written;
   const certFile = writtenPath(written, 'tlsCertFile');
   const keyFile = writtenPath(written, 'tlsPrivateKeyFile');
   if ((certFile === undefined) !== (keyFile === undefined))
-    fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file go together');
+    fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file must be given together');
   const clusterDomain = merged.clusterDomain?.toLowerCase();
   if (clusterDomain !== undefined && !domainForm.test(clusterDomain))
     fault('--cluster-domain', 'must be a DNS name such as clusters.example.com');

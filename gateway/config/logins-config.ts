@@ -1,11 +1,14 @@
-// Reads the section of the configuration about logins: which files say who may log in, and which file holds the
-// authorization rules.
+// The section of the configuration about logins: which files say who may log in, and which file holds the authorization
+// rules.
 import { readAuthenticationFlags } from './authentication-flags.ts';
 import type { Config } from './configuration.ts';
 import { writtenPath } from './written.ts';
 import type { Written } from './written.ts';
 
-/** Reads the section. @param isSelf `--identity=self`, with one generated token and no other users */
+/**
+ * Checks the settings about logins. `written.fault` is called for each one that is wrong.
+ * @param isSelf true for `--identity=self`, in which the gateway has a single user with a generated token
+ */
 export function readLogins(
   written: Written,
   isSelf: boolean,

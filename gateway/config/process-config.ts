@@ -1,4 +1,4 @@
-// The section of the configuration about the process itself: data directory, log, shutdown and deadlines.
+// The section of the configuration about the process itself: data directory, log level, shutdown and timeouts.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { firstByteTimeoutMs } from '../../lib/limits.ts';
@@ -11,7 +11,7 @@ type ProcessConfig = Pick<
   'dataDir' | 'logLevel' | 'shutdownDelayMs' | 'shutdownGraceMs' | 'firstByteTimeoutMs' | 'probeIntervalMs'
 >;
 
-/** Reads the section. */
+/** Returns the settings about the process, with defaults for those that were not given. */
 export function readProcess(written: Written, environment: NodeJS.ProcessEnv): ProcessConfig {
   const { file } = written;
   return {
@@ -25,7 +25,10 @@ export function readProcess(written: Written, environment: NodeJS.ProcessEnv): P
   };
 }
 
-/** `$XDG_STATE_HOME/portcullis`, by the XDG base directory specification below the home folder when unset. */
+/**
+ * The data directory when the operator names none: `$XDG_STATE_HOME/portcullis`, or `~/.local/state/portcullis` when
+ * that variable is not set (XDG base directory specification).
+ */
 export function defaultDataDir(environment: NodeJS.ProcessEnv): string {
   const state = environment['XDG_STATE_HOME'];
   return join(state === undefined || !state.startsWith('/') ? join(homedir(), '.local', 'state') : state, 'portcullis');

@@ -1,8 +1,11 @@
-// Reads a file that the operator named.
+// Reads a file that the operator named in the configuration.
 import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 
-/** The text of a file. @throws ConfigurationError that names the file and the system's code */
+/**
+ * Reads a text file.
+ * @throws ConfigurationError that names the file and the system's error code
+ */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -1,6 +1,10 @@
-// Names of all sources of clusters. The command line loads this file for every verb, so it imports nothing heavy.
+// Names of all sources of clusters. Every command of the command line loads this file, so it must not import anything
+// large.
 import { hubSourceNames } from '../../cache/sources/names.ts';
 
-/** Every source of clusters, in the order that decides who keeps a name when `--sources` says nothing. */
+/**
+ * Names of all sources of clusters, such as `kubeconfig`. When two sources have a cluster of the same name, the source
+ * that comes first keeps it. This is the order unless `--sources` gives another.
+ */
 export const sourceNames = ['kubeconfig', ...hubSourceNames] as const;
 export type SourceName = (typeof sourceNames)[number];

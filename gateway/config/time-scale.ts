@@ -1,5 +1,6 @@
-// Shortens every TTL and deadline of a gateway by one factor, so that tests of minutes take seconds. For tests only: a
-// factor above 1 would weaken every bound at once and is refused, and a gateway with a factor says so when it starts.
+// Shortens all timeouts and lifetimes of a gateway by one factor, so that tests of minutes take seconds. For tests
+// only. Security: a factor above 1 would weaken every limit at once and is refused, and a gateway with a factor logs
+// that when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
 import type { BreakerLimits } from '../../routing/members/breaker.ts';
@@ -12,14 +13,18 @@ import { defaultProbeTiming } from '../probe/probe.ts';
 import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';
 
 /**
- * Environment variable that holds the factor, for example `0.2`. There is no flag and no key of the configuration file.
+ * Environment variable with the factor by which tests shorten all timeouts, for example `0.2`. There is no flag for it
+ * and no key in the configuration file.
  */
 export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
 
-/** Below this a busy machine alone would break every deadline. */
+/** The smallest factor for timeouts. With a smaller one, timeouts would fail merely because the machine is busy. */
 const smallest = 0.01;
 
-/** The factor: 1 without the variable. A value that is no number from 0.01 to 1 is a fault. */
+/**
+ * Reads the factor for timeouts from {@link timeScaleVariable}; 1 when the variable is not set. `fault` is called for
+ * anything but a number from 0.01 to 1.
+ */
 export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: string, message: string) => void): number {
   const written = environment[timeScaleVariable] ?? '';
   if (written === '') return 1;
@@ -32,7 +37,7 @@ export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: str
   return 1;
 }
 
-/** Times that have no setting, in milliseconds. */
+/** Timeouts and intervals, in milliseconds, that the operator cannot set. */
 export interface FixedTimes {
   readonly connectTimeoutMs: number;
   readonly transport: TransportLimits;
@@ -42,7 +47,7 @@ export interface FixedTimes {
   readonly clientLostMs: number;
 }
 
-/** The times for a factor; with 1 they are the defaults of the parts that use them. */
+/** The fixed timeouts and intervals, multiplied by `scale`. */
 export function fixedTimes(scale: number): FixedTimes {
   const { failuresToOpen, firstOpenMs, longestOpenMs } = defaultBreakerLimits;
   return {
@@ -60,7 +65,7 @@ export function fixedTimes(scale: number): FixedTimes {
   };
 }
 
-/** The configuration with its settings of time shortened as well. */
+/** The configuration with all its durations multiplied by `scale`. */
 export function withTimeScale(config: Config, scale: number): Config {
   if (scale === 1) return config;
   const { hub } = config;

@@ -1,14 +1,14 @@
-// What all sections of the configuration share: how a fault is reported, and how lists are written.
+// What all sections of the configuration share: the report of a fault, and the parsing of lists.
 
-/** Reports a fault of one flag, or of the key with the same name. */
+/** Reports that a flag, or the key of the same name in the configuration file, is wrong. */
 export type Fault = (flag: string, message: string) => void;
 
-/** The names of a comma-separated list, each once. */
+/** The elements of a comma-separated list, without duplicates. */
 export function listOf(names: string | undefined): readonly string[] {
   return [...new Set((names ?? '').split(',').map((name) => name.trim()))].filter((name) => name !== '');
 }
 
-/** The settings that were given. */
+/** The object without the fields that are undefined. */
 export function definedOf<T extends object>(input: T): T {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
 }

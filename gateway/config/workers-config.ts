@@ -1,19 +1,23 @@
-// How many processes serve, what cannot be combined with more than one, and the bounds of each. A bound is that of the
-// gateway, so each worker gets its part; a rate of single users cannot be divided and is refused.
+// How many worker processes serve requests, which settings are not possible with several, and the limits of each
+// worker. The configured limits are those of the whole gateway, so each worker gets its share. The rate limit per user
+// cannot be divided and is refused.
 import type { Config } from './configuration.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
-/** What a person may write. */
+/** The setting `--workers` as the operator wrote it, before it is checked. */
 export interface WorkersInput {
   readonly workers?: string | number;
 }
 
 export const mostWorkers = 64;
-/** With less, garbage collection would take most of the time; the minimum of `--max-memory` is the same. */
+/**
+ * The least memory for a process, in bytes. With less, garbage collection would take most of the time. `--max-memory`
+ * has the same minimum.
+ */
 const leastBytes = 128 * 1024 ** 2;
 
-/** The number of processes that serve. */
+/** The number of worker processes. When the value is not a number from 1 to 64, `fault` is called and 1 is returned. */
 export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number {
   const count = /^[1-9]\d?$/.test(String(workers)) ? Number(workers) : Number.NaN;
   if (count <= mostWorkers) return count;
@@ -21,7 +25,7 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number
   return 1;
 }
 
-/** Reports settings that cannot be combined with more than one worker. */
+/** Calls `fault` for each setting that is not possible with more than one worker. */
 export function refuseWithWorkers(
   config: Pick<Config, 'identity' | 'index' | 'limits'>,
   workers: number,
@@ -36,14 +40,20 @@ export function refuseWithWorkers(
       'not above 1 with an index: run a second gateway with --index-resources for it, and leave the flags of the index out here',
     );
   if (config.limits.userQps !== Infinity)
-    fault('--user-qps', 'not with --workers above 1: the requests of one user over time are counted by one process');
+    fault(
+      '--user-qps',
+      'cannot be used with --workers above 1, because each process would count the requests of a user by itself',
+    );
   if (config.limits.memoryBytes / (workers + 1) < leastBytes) {
     const leastMi = (leastBytes / 1024 ** 2) * (workers + 1);
     fault('--workers', `${workers} workers and the first process need at least ${leastMi}Mi of memory (--max-memory)`);
   }
 }
 
-/** The bounds of one worker: its part of each, rounded up; memory is shared with the first process. */
+/**
+ * The limits of one worker: its share of each limit, rounded up. Memory is divided among the workers and the
+ * supervising process.
+ */
 export function limitsOfWorker(limits: LimitsConfig, workers: number): LimitsConfig {
   const part = (bound: number): number => (bound === Infinity ? bound : Math.ceil(bound / workers));
   const counts = [

@@ -1,5 +1,5 @@
-// What a person wrote, in flags and in the configuration file, as the sections of the configuration read it: a flag
-// wins over the file, and a relative path starts at the working directory or at the file's folder.
+// The settings as the operator wrote them, in flags and in the configuration file. A flag overrides the file. Relative
+// paths in flags refer to the working directory, those in the file to the file's folder.
 import { dirname, resolve } from 'node:path';
 import type { AuditInput } from '../audit/config.ts';
 import type { TracingInput } from '../tracing/config.ts';
@@ -14,7 +14,7 @@ import { definedOf } from './values.ts';
 import type { Fault } from './values.ts';
 import type { WorkersInput } from './workers-config.ts';
 
-/** What a person may write, in flags (as text) or in the file. */
+/** All settings, as flags (text) or in the configuration file. */
 export interface ConfigInput
   extends
     AuditInput,
@@ -39,19 +39,22 @@ export interface ConfigInput
   readonly tlsPrivateKeyFile?: string;
 }
 
-/** What the sections read. */
+/** The settings from flags and file, as the sections of the configuration read them. */
 export interface Written {
   readonly flags: ConfigInput;
-  /** Empty without a file. */
+  /** Settings in the configuration file; empty when there is no file. */
   readonly file: FileInput;
-  /** Folder of the file, '' without one. */
+  /** Folder of the configuration file; '' when there is no file. */
   readonly folder: string;
-  /** Flags over file, paths as written. */
+  /** The flags, or where a flag is absent the configuration file. Paths are as written. */
   readonly merged: Omit<ConfigInput, 'kubeconfig'>;
   readonly fault: Fault;
 }
 
-/** Reads the file that the flags name. @throws ConfigurationError with every fault of the file */
+/**
+ * Reads the configuration file that `--config` names.
+ * @throws ConfigurationError with every fault of the file
+ */
 export function readWritten(flags: ConfigInput, fault: Fault): Written {
   const file = flags.config === undefined ? {} : readConfigFile(flags.config);
   const folder = flags.config === undefined ? '' : dirname(resolve(flags.config));
@@ -67,7 +70,7 @@ type PathName =
   | 'tlsCertFile'
   | 'tlsPrivateKeyFile';
 
-/** The absolute path of a setting, or undefined when it was not given. */
+/** The absolute path of a setting; undefined when it was not given. */
 export function writtenPath({ flags, file, folder }: Written, name: PathName): string | undefined {
   const flag = flags[name];
   if (flag !== undefined) return resolve(flag);

@@ -1,12 +1,12 @@
-// Chooses the headers for the members. They are asked for JSON only, because answers are joined as JSON; a client that
-// takes only protobuf gets 406.
+// Makes the headers that each cluster gets when a client sends one request to many clusters. Clusters are asked for
+// JSON only, because their answers are joined as JSON. A client that accepts only protobuf gets 406.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { acceptedRanges } from '../api/accept.ts';
 
 /**
- * `Accept` for the members: the client's JSON forms in its order.
- * @throws GatewayError NOT_ACCEPTABLE
+ * The `Accept` header for the clusters: the JSON forms that the client accepts, in the client's order.
+ * @throws GatewayError NOT_ACCEPTABLE when the client accepts no JSON
  */
 export function memberAccept(headers: RawHeaders): string {
   const ranges = acceptedRanges(headers);
@@ -23,17 +23,20 @@ export function memberAccept(headers: RawHeaders): string {
   if (forms.length > 0) return [...new Set(forms)].join(',');
   throw new GatewayError(
     'NOT_ACCEPTABLE',
-    'answers of several clusters are joined as application/json: accept that, or ask one cluster',
+    'answers of several clusters are joined as JSON: send "Accept: application/json", or ask one cluster',
   );
 }
 
 const json = 'application/json';
 
-/** Headers that members do not get: we choose the form, and no part may come compressed or as "not modified". */
+/**
+ * Headers of the client that are not sent to clusters: the gateway chooses the form of their answers, and no cluster's
+ * answer may come compressed or as 304.
+ */
 const ownHeaders =
   /^(?:accept|accept-encoding|content-.*|if-.*|range|origin|last-event-id|cache-control|pragma|x-requested-with)$/i;
 
-/** The caller's headers as they go to each member, with `Content-Type` when there is a body. */
+/** The caller's headers as they are sent to each cluster. `Content-Type` is kept only when there is a body. */
 export function memberHeaders(headers: RawHeaders, accept: string, withBody = false): string[] {
   const kept = ['Accept', accept];
   for (let i = 0; i < headers.length; i += 2) {

@@ -1,33 +1,42 @@
-// The client's side of a fan-out: it sends the head, writes with back-pressure and ends when the client goes away or
-// the gateway ends the answer. A fault after the head can only be shown by cutting the answer, so only the last byte of
-// a whole answer ends it properly.
+// Writes the joined answer of many clusters to the client: sends the head, waits while the client is slow, and stops
+// when the client goes away or the gateway ends the answer. Easy to get wrong: after the head, an error can only be
+// shown by cutting the connection, so call `end` only when the answer is complete.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 
-/** See the file comment. */
+/** Writes the joined answer of many clusters to the client. */
 export interface AnswerWriter {
-  /** Aborted when the client is gone or the gateway ended the answer. */
+  /** Aborted when the client has gone or the gateway has ended the answer. */
   readonly signal: AbortSignal;
-  /** @param headers beside the usual ones of JSON */
+  /**
+   * Sends status and headers.
+   * @param headers headers in addition to those that every JSON answer has
+   */
   head(status: number, headers?: readonly string[], contentType?: string): void;
-  /** Waits while the client is slow. @throws the signal's reason when the answer is over */
+  /**
+   * Writes bytes; resolves when the client is ready for more. Rejects with the signal's reason when the answer has been
+   * ended.
+   */
   write(bytes: Buffer): Promise<void>;
-  /** The answer is complete. */
+  /** Marks the answer as complete. */
   end(): void;
-  /** Removes it from the set of open streams; a second call does nothing. */
+  /** Removes the answer from the set of open streams. A second call does nothing. */
   close(): void;
 }
 
-/** How the gateway itself ends an open answer. */
+/** How the gateway may end the answer before it is complete, for example when it shuts down. */
 export interface Ending {
   readonly kind: 'short' | 'watch';
-  /** Of a watch: sends this last event, or ends cleanly between two when undefined. Called at most once. */
+  /**
+   * Only for a watch: ends it. With a Status as argument, the Status is sent as the last event; with undefined, the
+   * watch ends after a complete event. Called at most once.
+   */
   readonly onEnd?: (statusJson: string | undefined) => void;
 }
 
-/** Makes the writer and adds its answer to the open streams. A list has no `onEnd`: it can only be cut. */
+/** Makes the writer and adds its answer to the open streams. An answer without `onEnd` can only be cut. */
 export function makeAnswerWriter(state: Authorized, { openStreams }: ChainDependencies, ending: Ending): AnswerWriter {
   return new StreamedAnswer(state, openStreams, ending);
 }

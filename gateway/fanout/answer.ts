@@ -1,6 +1,6 @@
-// Answers a request for many clusters: decides which kind it is, hands it to the file for that kind and refuses the
-// rest. A write needs a selector, so that nobody writes to all clusters by accident. Streams of one object (logs, exec)
-// are refused.
+// Answers a request for many clusters: passes it to the file for its kind (list, get, watch, write, discovery) and
+// refuses all other requests. A write needs a cluster selector, so that nobody writes to all clusters by accident.
+// Logs, exec and other streams of one object are refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
@@ -26,8 +26,8 @@ const oneObjectStreams: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 
 const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * Answers the request and resolves when the exchange is over.
- * @throws GatewayError (rejects) before the answer began, or to cut one under way
+ * Answers a request for many clusters; resolves when the answer has ended.
+ * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
  */
 export async function answerFanout(
   state: Authorized,
@@ -61,7 +61,7 @@ export async function answerFanout(
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
     return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
   } catch (error) {
-    // The client is gone, or has the reason already.
+    // Nothing can be sent: the client has gone or has already got the reason.
     if (state.inbound.closed) return;
     if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
     sendIncomplete(state, writer, error);
@@ -71,25 +71,31 @@ export async function answerFanout(
   }
 }
 
-/** @throws GatewayError BAD_UPGRADE, BAD_REQUEST or METHOD_NOT_ALLOWED, before any cluster is asked */
+/**
+ * Refuses connection upgrades, streams of one object and methods that cannot be sent to many clusters.
+ * @throws GatewayError BAD_UPGRADE, BAD_REQUEST or METHOD_NOT_ALLOWED, before any cluster is asked
+ */
 function refuseStreams({ info, upgrade, inbound }: Authorized): void {
   if (upgrade !== undefined) {
-    throw new GatewayError('BAD_UPGRADE', `a connection of its own cannot be opened to every cluster: ${oneCluster}`);
+    throw new GatewayError('BAD_UPGRADE', `this request needs a connection to a single cluster: ${oneCluster}`);
   }
   if (info.isResource) {
     if (oneObjectStreams.has(info.subresource) || info.verb === 'proxy') {
-      throw new GatewayError('BAD_REQUEST', `${info.subresource || 'proxy'} is of one object: ${oneCluster}`);
+      throw new GatewayError('BAD_REQUEST', `${info.subresource || 'proxy'} is about a single object: ${oneCluster}`);
     }
     if (['get', 'list', 'watch'].includes(info.verb) || writes.has(info.verb)) return;
   } else if (inbound.method === 'GET' || inbound.method === 'HEAD') return;
   throw new GatewayError('METHOD_NOT_ALLOWED', `${inbound.method} is not served for every cluster: ${oneCluster}`);
 }
 
-/** Checks that the request without our own parameters still means what was authorized. */
+/**
+ * Security: clusters get the query without the gateway's own parameters (`rest`). This checks that it still has the
+ * verb, name and namespace that were authorized.
+ */
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);
   if (sent.verb === info.verb && sent.name === info.name && sent.namespace === info.namespace) return;
-  throw new GatewayError('BAD_REQUEST', `the query cannot be read: ${target.query.slice(0, 100)}`);
+  throw new GatewayError('BAD_REQUEST', `the query is not valid: ${target.query.slice(0, 100)}`);
 }
 
 function sendIncomplete(state: Authorized, writer: AnswerWriter, { error, missing }: IncompleteAnswer): void {

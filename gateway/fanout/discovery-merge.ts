@@ -1,12 +1,19 @@
-// Joins the discovery documents of several clusters. The result has every version and resource that some cluster has.
-// The first cluster's order comes first, so the same clusters always give the same document.
+// Joins the discovery documents of several clusters into one, which has every version and resource that at least one
+// cluster has. What the first cluster has comes first, in its order, so the same clusters always give the same
+// document.
 
-/** Which document of the API's root paths. */
+/**
+ * Which discovery document a path asks for: `/api`, `/apis`, one group, the resources of a version, or `/openapi/v3`.
+ */
 export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openapi-v3';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @param documents parsed JSON of members, in the order of the clusters' names; other shapes are left out */
+/**
+ * Joins documents of one kind.
+ * @param documents parsed JSON of the clusters, in the order of the clusters' names. A value that is no object is left
+ * out
+ */
 export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', documents: readonly unknown[]): object {
   const all = documents.filter(isObject);
   const first = all[0] ?? {};
@@ -26,13 +33,13 @@ export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', docu
   }
 }
 
-/** metav1.APIGroup with all versions and the first cluster's preferred one. */
+/** One metav1.APIGroup with the versions of all clusters. The preferred version is that of the first cluster. */
 function mergedGroup(groups: readonly Json[]): Json {
   const versions = byName(objectsOf(groups, 'versions'), ({ groupVersion }) => groupVersion, firstOf);
   return { ...groups[0], versions };
 }
 
-/** apidiscovery APIGroupDiscovery. */
+/** One APIGroupDiscovery (apidiscovery.k8s.io) with the versions and resources of all clusters. */
 function mergedItem(items: readonly Json[]): Json {
   const versions = byName(
     objectsOf(items, 'versions'),
@@ -46,7 +53,7 @@ function mergedItem(items: readonly Json[]): Json {
 }
 
 function nameInMetadata({ metadata }: Json): unknown {
-  // The core group has none.
+  // In aggregated discovery the core API group has no name; '' is used for it.
   return (isObject(metadata) ? metadata['name'] : undefined) ?? '';
 }
 
@@ -54,7 +61,7 @@ function firstOf(same: readonly Json[]): Json {
   return same[0]!;
 }
 
-/** Merges objects of one name into one, in the order in which names first come. */
+/** Merges objects of the same name into one. Names keep the order in which they first appear. */
 function byName(all: readonly Json[], nameOf: (each: Json) => unknown, merge: (same: readonly Json[]) => Json): Json[] {
   const named = new Map<unknown, Json[]>();
   for (const each of all) {

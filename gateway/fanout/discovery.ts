@@ -1,6 +1,6 @@
-// Answers discovery of all clusters as one document, so that kubectl finds each type that some cluster serves.
-// Documents have a legacy and an aggregated form; all members are asked for the form the client prefers, since only
-// documents of one form can be joined.
+// Answers discovery for all clusters with one document, so that kubectl finds each type that at least one cluster
+// serves. Discovery has a legacy and an aggregated form. Every cluster is asked for the form that the client prefers,
+// since documents of different forms cannot be joined.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -17,16 +17,22 @@ import { errorOfAll, missingByAnswer, missingByError } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
 
-/** Short, because kubectl waits for discovery before anything else. */
+/**
+ * How long one cluster may take to answer. It is short because kubectl waits for discovery before it does anything
+ * else.
+ */
 const discoveryTimeoutMs = 5_000;
-/** Few, because each document is parsed in memory. */
+/** How many clusters are asked at the same time. It is low because every document is parsed in memory. */
 const documentsAtOnce = 8;
-/** Enough for the OpenAPI document of a cluster with many custom resources. */
+/** Enough for the OpenAPI document of a cluster with many custom resource definitions. */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
 type Question = DiscoveryDocument | 'first';
 
-/** The document a path asks for; undefined when it cannot be joined from many clusters. */
+/**
+ * Which document a path asks for. `first` means that the answer of the first cluster is used unchanged; undefined means
+ * that the path cannot be answered for many clusters.
+ */
 function questionOf(segments: readonly string[]): Question | undefined {
   const [first, second, third] = segments;
   if (first === 'version' && segments.length === 1) return 'first';
@@ -39,7 +45,10 @@ function questionOf(segments: readonly string[]): Question | undefined {
   return second === 'v3' && segments.length === 2 ? 'openapi-v3' : 'first';
 }
 
-/** Answers discovery, version and OpenAPI. @throws GatewayError */
+/**
+ * Answers discovery, `/version` and OpenAPI for these clusters.
+ * @throws GatewayError (rejects) when the path is not served for many clusters, or no cluster answered
+ */
 export async function answerDiscovery(
   parts: ListParts,
   segments: readonly string[],
@@ -82,7 +91,10 @@ interface Form {
   readonly isAggregated: boolean;
 }
 
-/** Aggregated only when the client prefers it: every kube-apiserver since 1.26 has it, older ones are then left out. */
+/**
+ * The form in which clusters are asked for discovery. It is aggregated only when the client prefers that.
+ * Kube-apiservers before 1.26 have no aggregated form and are then left out.
+ */
 function formOf({ state }: ListParts, question: Question): Form {
   const json = { accept: 'application/json', contentType: 'application/json', isAggregated: false };
   if (question !== 'api' && question !== 'apis') return json;
@@ -119,7 +131,7 @@ async function askDocument(
   try {
     const answer = await members.ask(cluster, {
       method: 'GET',
-      // A hash is that of one member's document.
+      // A hash in an OpenAPI URL belongs to the document of one cluster, so it is not sent to the clusters.
       path: memberPath(path, withoutKeys(query.rest, hashKey)),
       headers: memberHeaders(state.headers, accept),
       longRunning: false,

@@ -1,5 +1,5 @@
-// Answers a get of one name over many clusters: with the object when exactly one cluster has it. The answer is "not
-// found" only when every cluster has answered, since a cluster that could not be asked may have it.
+// Answers a get of one object by name over many clusters: with the object, when exactly one cluster has it. The answer
+// is 404 only when every cluster has answered, because a cluster that did not answer may have the object.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -17,7 +17,11 @@ import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
 import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
 
-/** Answers a get. @throws GatewayError NOT_FOUND, CONFLICT with the clusters' names, or an error of members */
+/**
+ * Answers a get.
+ * @throws GatewayError (rejects) NOT_FOUND when no cluster has the object, CONFLICT with the clusters' names when
+ * several have it, or the error of clusters that did not answer
+ */
 export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;
   const headers = memberHeaders(state.headers, memberAccept(state.headers));
@@ -74,12 +78,18 @@ function ambiguous(clusters: readonly string[], resource: string): GatewayError 
   );
 }
 
-/** The caller may reach no cluster, or the selector chooses none. */
+/** The error when there is no cluster to ask: the caller may reach none, or clusterSelector selects none. */
 function noCluster(): GatewayError {
-  return new GatewayError('NOT_FOUND', 'no cluster is there to be asked: none is selected, or none may be reached');
+  return new GatewayError(
+    'NOT_FOUND',
+    'there is no cluster to ask: clusterSelector selects none, or you may reach none',
+  );
 }
 
-/** Names the cluster on an object, or on the Table of one. @throws GatewayError MEMBER_BAD_RESPONSE */
+/**
+ * Writes the cluster's name on the object, or on the rows when the cluster answered with a Table.
+ * @throws GatewayError MEMBER_BAD_RESPONSE when the body is not a JSON object
+ */
 export function markedDocument(body: Buffer, cluster: string): Buffer {
   try {
     const at = skipSpace(body, 0);

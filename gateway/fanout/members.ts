@@ -1,6 +1,6 @@
-// Chooses the clusters of a fan-out and asks each with the functions of a request to that cluster alone. A cluster the
-// caller may not reach is left out everywhere: it is no error, it does not count as missing, and its name is never
-// shown.
+// Chooses the clusters for a request to many clusters, and sends a request to each. The same code as for a request to a
+// single cluster locates the cluster and sends the request. Security: a cluster that the caller may not reach is left
+// out everywhere. It is no error, it does not count as missing, and its name is never shown.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -15,20 +15,23 @@ import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
-/** Members that one request asks at the same time. */
+/** How many clusters one request asks at the same time. */
 export const membersAtOnce = 16;
-/** Questions to the authorizer that one request asks at the same time. */
+/** For how many clusters the caller's permission is checked at the same time. */
 const decisionsAtOnce = 32;
-/** Longest wait for the head of one member's answer. */
+/** Milliseconds to wait for the headers of one cluster's answer. */
 const memberTimeoutMs = 10_000;
 
-/** The user a cluster is asked as, by the rules of the `impersonate` step; `self` with `--identity=self`. */
+/**
+ * Returns the user as whom a cluster is asked, by the rules of the chain's `impersonate` step; `self` when the gateway
+ * runs with `--identity=self`. Throws a GatewayError when the rules allow the caller no identity in the cluster.
+ */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 
-/** A request to a member. */
+/** A request to one cluster. */
 export interface MemberQuestion {
   readonly method: string;
-  /** Path and query as the member knows them. */
+  /** Path and query on the cluster, for example `/api/v1/pods?watch=true`. */
   readonly path: string;
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
@@ -37,26 +40,34 @@ export interface MemberQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The clusters of one exchange. */
+/** The clusters of one request to many clusters, and the way to ask them. */
 export interface FanoutMembers {
-  /** Selected clusters that the caller may reach, by name. @throws GatewayError HUB_UNAVAILABLE */
+  /**
+   * The clusters that the selector selects and the caller may reach, sorted by name.
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the permission cannot be checked
+   */
   permitted(selects: LabelMatcher | undefined): Promise<readonly ClusterSpec[]>;
   /**
-   * Sends one question. It holds a seat of the cluster until the answer was read or cancelled.
-   * @throws GatewayError as a request to this cluster alone would
+   * Sends a request to one cluster. It counts as one of the cluster's concurrent requests until the answer has been
+   * read or cancelled.
+   * @throws GatewayError (rejects) as for a request to this cluster alone
    */
   ask(cluster: ClusterSpec, question: MemberQuestion): Promise<MemberAnswer>;
   readonly access: ClusterAccess;
   /**
-   * For an open stream: calls `end` once the caller may no longer reach the cluster, or would be another user there.
-   * @returns stops that
+   * For an open watch: calls `end` when the caller may no longer reach the cluster, or when the rules give the caller
+   * another identity there.
+   * @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
-  /** Cancels all open answers. */
+  /** Cancels all answers that have not been read to their end. */
   close(): void;
 }
 
-/** @param identityFor called for each request to a member */
+/**
+ * Makes the {@link FanoutMembers} of one request.
+ * @param identityFor called for each request to a cluster
+ */
 export function makeFanoutMembers(
   state: Authorized,
   dependencies: ChainDependencies,
@@ -118,9 +129,10 @@ export function makeFanoutMembers(
 }
 
 /**
- * The cluster as it is now. Since the decision another server may have taken its name, or the labels that rules look at
- * may have changed.
- * @throws GatewayError CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
+ * Returns the cluster with its present address and credential. Since the caller's permission was checked, another
+ * cluster may have taken the name, or labels may have changed that authorization rules look at; then the permission is
+ * checked again.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
  */
 async function locateJudged(
   cluster: ClusterSpec,
@@ -136,7 +148,10 @@ async function locateJudged(
   }
 }
 
-/** The user impersonated in the cluster. Undefined with `self`, and when none can be; then every question fails. */
+/**
+ * The user impersonated in the cluster. Undefined with `--identity=self`, and when the rules allow the caller no
+ * identity in the cluster; then every request to the cluster fails.
+ */
 function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | undefined {
   try {
     const identity = identityFor(cluster);
@@ -147,7 +162,7 @@ function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | 
   }
 }
 
-/** The error for a cluster that went away, or whose name another registration has taken. */
+/** The error for a cluster that was removed, or whose name now belongs to another cluster. */
 export function removed(cluster: string): GatewayError {
   return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" was removed`, { cluster });
 }
@@ -176,8 +191,8 @@ function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>
 }
 
 /**
- * Runs `work` for each item, at most `atOnce` at a time; results are in the order of the items. Rejects with the first
- * error.
+ * Runs `work` for each item, at most `atOnce` at a time. Resolves with the results in the order of the items; rejects
+ * with the first error.
  */
 export async function inTurns<T, R>(
   items: readonly T[],

@@ -1,5 +1,6 @@
-// Names the clusters whose part of an answer is missing: by Warnings, by an annotation, or by a Status. Only clusters
-// the caller may reach come here. A reason is shown to people, so it holds no address and is cut to one line.
+// Tells the client which clusters are missing from an answer: by Warning headers, an annotation of the list, or a
+// Status. Security: callers of these functions pass only clusters that the caller may reach. Reasons are cut to one
+// line and hold no addresses.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -8,34 +9,46 @@ import { refusedImpersonation } from '../../routing/forward/refusals.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import { statusObject } from '../status.ts';
 
-/** One cluster without a usable answer. */
+/** A cluster from which there is no usable answer, and why. */
 export interface Missing {
   readonly cluster: string;
-  /** Code, reason and message a request to this cluster alone would get: the member's Status, or our own error. */
+  /** Status code of the error. Code, reason and message are those that a request to this cluster alone would get. */
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  /** Further `Warning` values, about the gateway's credential there. */
+  /** Values of further `Warning` headers about the gateway's credential in the cluster. */
   readonly warnings: readonly string[];
 }
 
-/** Annotation of a merged list's metadata: a JSON object, cluster to `{code, reason, message}`. */
+/**
+ * Annotation in the metadata of a merged list: a JSON object that maps each missing cluster to `{code, reason,
+ * message}`.
+ */
 export const missingAnnotation = 'search.portcullis.io/missing-clusters';
 
 const maxStatusBytes = 64 * 1024;
 const maxMessageLength = 300;
-/** Further clusters are only counted: a head has at most 1 MiB, and some proxies take far less. */
+/**
+ * Maximum number of Warning headers. When more clusters are missing, only their number is given: the headers of an
+ * answer are limited to 1 MiB, and some proxies allow far less.
+ */
 const maxWarnings = 100;
 
-/** Makes an entry of our own error about one cluster. Rethrows any error that is not about a cluster. */
+/**
+ * Describes a cluster that is missing because of an error of the gateway. An error that is not a GatewayError is thrown
+ * again.
+ */
 export function missingByError(cluster: string, error: unknown): Missing {
   if (!(error instanceof GatewayError)) throw error;
-  // Without the hub nobody can decide what the caller may ask, so the whole request fails.
+  // When the hub cannot be asked, nobody can decide what the caller may do. So the whole request fails, not just this
+  // cluster.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
   return { cluster, code: error.status, reason: error.reason, message: oneLine(error.message), warnings: [] };
 }
 
-/** Makes an entry of a member's answer without 2xx, by its Status. */
+/**
+ * Describes a cluster that is missing because it answered with a status other than 2xx. The answer's body is read here.
+ */
 export async function missingByAnswer(cluster: string, answer: MemberAnswer): Promise<Missing> {
   let body = Buffer.alloc(0) as Buffer;
   try {
@@ -71,7 +84,7 @@ function oneLine(text: string): string {
   return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 
-/** `Warning` headers that name each cluster, as a flat list. */
+/** `Warning` headers that name each missing cluster, as a flat list of names and values. */
 export function warningHeaders(missing: readonly Missing[]): string[] {
   const headers: string[] = [];
   for (const { cluster, message, warnings } of missing.slice(0, maxWarnings)) {
@@ -85,16 +98,16 @@ export function warningHeaders(missing: readonly Missing[]): string[] {
   return headers;
 }
 
-/** Value of {@link missingAnnotation}. */
+/** The missing clusters as JSON, for the annotation {@link missingAnnotation}. */
 export function missingText(missing: readonly Missing[]): string {
   const entries = missing.map(({ cluster, code, reason, message }) => [cluster, { code, reason, message }]);
   return JSON.stringify(Object.fromEntries(entries));
 }
 
 /**
- * `metav1.Status` about several clusters with one cause each: `field` is the cluster, `reason` and `message` are its
- * own.
- * @param error has code, reason and message of the whole
+ * A `metav1.Status` about several clusters. Each cluster is one entry in `details.causes`: `field` is its name,
+ * `reason` and `message` are its own.
+ * @param error gives code, reason and message of the Status itself
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {
   const status = statusObject(error) as { readonly details?: object };
@@ -109,7 +122,10 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
   };
 }
 
-/** The error when no cluster answered: with the code that all have in common, else MEMBER_UNAVAILABLE. */
+/**
+ * The error when no cluster answered. When all clusters failed with the same code below 500, the error has that code;
+ * otherwise it is MEMBER_UNAVAILABLE.
+ */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;
   const named = missing

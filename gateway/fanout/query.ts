@@ -1,29 +1,35 @@
-// Reads the query of a request to many clusters: our own parameters are taken out, the rest goes to every member byte
-// for byte. A resourceVersion or continue token belongs to one member; another member would give a wrong answer for it
-// that looks right.
+// Reads the query of a request to many clusters. The gateway's own parameters are taken out; all others are sent to
+// every cluster byte for byte. Easy to get wrong: a resourceVersion or continue token belongs to one cluster. Another
+// cluster would answer it with a result that looks right but is wrong.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { labelMatcher } from '../api/clusters/selectors.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
 import { queryFlag, queryValue, unescapeQuery } from '../request/request-info.ts';
 
-/** See the file comment. */
+/** The query of a request to many clusters, parsed. */
 export interface FanoutQuery {
-  /** `clusterSelector=`; undefined when it is absent or requires nothing. */
+  /**
+   * Tests a cluster's labels for `clusterSelector=`; undefined when the parameter is absent or empty, which selects
+   * every cluster.
+   */
   readonly selects: LabelMatcher | undefined;
-  /** False for `partial=false`: the answer fails when a cluster is missing. */
+  /** False for `partial=false`: the whole request fails when a cluster does not answer. */
   readonly partial: boolean;
-  /** Objects on a page; undefined for all. */
+  /** Maximum number of objects on a page; undefined for all objects. */
   readonly limit: number | undefined;
-  /** '' for the first page. */
+  /** The continue token of the page; '' for the first page. */
   readonly continueToken: string;
-  /** '' when absent. */
+  /** The parameter `resourceVersion`; '' when it is absent. */
   readonly resourceVersion: string;
-  /** Length of a watch; undefined for no limit. */
+  /** How many seconds a watch lasts; undefined for no limit. */
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
-  /** `sendInitialEvents=true`. */
+  /** True for `sendInitialEvents=true`. */
   readonly initialEvents: boolean;
-  /** The pairs for members as received, without a question mark. */
+  /**
+   * The query for the clusters: all parameters that the gateway does not handle itself, byte for byte, without a
+   * question mark.
+   */
   readonly rest: string;
 }
 
@@ -37,10 +43,13 @@ const ownKeys: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
 ]);
 
-/** A timer cannot be longer than 24.8 days. */
+/** About 23 days. A Node timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
-/** @throws GatewayError BAD_REQUEST for a parameter that cannot be read */
+/**
+ * Reads the query, with or without its question mark.
+ * @throws GatewayError BAD_REQUEST for a parameter that cannot be read
+ */
 export function readFanoutQuery(query: string): FanoutQuery {
   const partial = queryValue(query, 'partial') ?? 'true';
   if (partial !== 'true' && partial !== 'false') {
@@ -63,8 +72,9 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Go drops a pair it cannot read and takes the first of two. Here that would choose clusters that nobody meant, perhaps
- * for a write.
+ * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode and take the first
+ * of two. Here that would select clusters that the caller did not mean, perhaps for a write.
+ * @throws GatewayError BAD_REQUEST
  */
 function readClusterSelector(query: string): string {
   const pairs = query
@@ -86,7 +96,7 @@ function wholeNumber(query: string, key: string): number | undefined {
   return Math.max(0, Number(text));
 }
 
-/** The query without the pairs of these keys, however a key is escaped. */
+/** The query without the parameters named in `keys`. A name is recognised however it is percent-encoded. */
 export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
   return query
     .replace(/^\?/, '')
@@ -98,7 +108,7 @@ export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
     .join('&');
 }
 
-/** Path and query for a member. Values of `added` are escaped here; undefined ones are left out. */
+/** Path and query for a cluster. Values of `added` are percent-encoded here; those that are undefined are left out. */
 export function memberPath(
   path: string,
   rest: string,

@@ -1,5 +1,6 @@
-// Sends a write to each of several clusters, chosen by a selector. There is no transaction: one cluster may refuse what
-// the others do. So the answer has the outcome of each cluster, and is a success only when all are.
+// Sends a write to each of several clusters, which a selector chose. There is no transaction: one cluster may refuse
+// what the others do. Therefore the answer has the outcome of each cluster, and it is a success only when all clusters
+// succeeded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
@@ -12,37 +13,44 @@ import { missingByAnswer, missingByError, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
 
-/** kube-apiserver's limit for a request body (apiserver:pkg/server/config.go MaxRequestBodyBytes). */
+/** kube-apiserver's limit for a request body (MaxRequestBodyBytes in pkg/server/config.go of k8s.io/apiserver). */
 const maxBodyBytes = 3 * 1024 * 1024;
-/** Longer than for reading, because a slow member may still do it. */
+/**
+ * How long one cluster may take. It is longer than for reads: after giving up on a slow cluster, nobody knows whether
+ * the write was done.
+ */
 const writeTimeoutMs = 30_000;
 
-/** The outcome in one cluster. */
+/** The result of the write in one cluster. */
 type Outcome = Missing & { readonly isDone: boolean };
 
-/** Sends the body to each cluster. @throws GatewayError before anything was sent */
+/**
+ * Sends the write to each cluster and answers with one Status.
+ * @throws GatewayError (rejects) only before anything was sent to a cluster
+ */
 export async function answerWrite(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;
   const { inbound } = state;
   if (clusters.length === 0) {
-    throw new GatewayError('NOT_FOUND', 'clusterSelector= takes no cluster that you may reach; nothing was sent');
+    throw new GatewayError('NOT_FOUND', 'clusterSelector= selects no cluster that you may reach; nothing was sent');
   }
   if (headerValues(state.headers, 'content-encoding').length > 0) {
-    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'a body for many clusters must come uncompressed');
+    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'a request to many clusters must have an uncompressed body');
   }
   const body = inbound.body === 'none' ? undefined : await readBody(inbound, maxBodyBytes);
   state.progress.bytesIn += body?.length ?? 0;
-  // Auditing reads the object's name from the body.
+  // The audit log reads the object's name from the body.
   if (body !== undefined) state.observation.audit?.body?.feed(body);
   const question = {
     method: inbound.method,
-    // The other parameters stay: for a deletecollection they limit what is deleted.
+    // All parameters except clusterSelector and partial are sent to the clusters. For a deletecollection, for example,
+    // they limit what is deleted.
     path: memberPath(path, withoutKeys(state.target.query, selectionKeys)),
     headers: memberHeaders(state.headers, 'application/json', body !== undefined),
     body,
     longRunning: false,
     timeoutMs: writeTimeoutMs,
-    // Never aborted: when the client goes away, every write that was begun is still finished.
+    // The signal is never aborted: when the client goes away, writes that have begun still finish.
     signal: new AbortController().signal,
   };
   if (query.resourceVersion !== '' && query.resourceVersion !== '0') {
@@ -73,8 +81,9 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
 const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
 
 /**
- * `metav1.Status` of a write with a cause for each cluster: `field` is its name, `reason` is `Success` or the member's.
- * The code is 200 when all have done it, else the highest of all.
+ * The `metav1.Status` of a write to several clusters. Each cluster is one entry in `details.causes`: `field` is its
+ * name, `reason` is `Success` or its own reason. The code is 200 when all succeeded, otherwise the highest code among
+ * the failures.
  */
 function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
   const failed = outcomes.filter(({ isDone }) => !isDone);

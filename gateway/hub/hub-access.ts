@@ -1,5 +1,5 @@
-// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Each
-// review is a call to the hub, so requests, open streams and scrapes share the same caches.
+// How a hub decides who a caller is and what the caller may do: its trusted CAs, TokenReviews and SubjectAccessReviews.
+// Each review is a call to the hub, so new requests, open streams and metrics scrapes share the same caches.
 import { makeHubReview } from '../../auth/reviews/hub-review.ts';
 import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
 import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
@@ -13,27 +13,30 @@ import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts'
 import type { Log } from '../operations/log.ts';
 import type { MetricsReviews } from '../operations/metrics-protection.ts';
 
-/** What the hub says about callers. */
+/** How a hub decides who its callers are and what they may do. */
 export interface HubAccess {
   readonly trust: HubTrust;
   readonly tokens: TokenReviewAuthenticator;
   readonly authorizer: Authorizer;
-  /** For the operations listener. */
+  /** Asks the hub who may read metrics from the operations listener. */
   readonly metrics: MetricsReviews;
-  /** Resolves when the hub's trust was read; until then its front proxy and its certificates are not accepted. */
+  /**
+   * Resolves when it has been read which CAs the hub trusts. Until then, callers from the hub's front proxy or with a
+   * client certificate of the hub are not accepted.
+   */
   readonly synced: Promise<void>;
-  /** What is wrong with the trust now. */
+  /** Problems with the hub's trusted CAs at present, as texts for people; empty when there are none. */
   faults(): readonly string[];
   close(): void;
 }
 
-/** The settings it depends on. */
+/** The settings that hub access needs, such as how long answers are cached. */
 export type HubAccessConfig = Pick<
   HubConfig,
   'audiences' | 'tokenReviewTtlMs' | 'authorizeVerb' | 'subpathAuthorization' | 'authorizedTtlMs' | 'unauthorizedTtlMs'
 >;
 
-/** Starts to follow the hub's trust. Reviews are asked for by requests only. */
+/** Begins to watch which CAs the hub trusts. Reviews are sent only when requests need them. */
 export function startHubAccess(
   client: Pick<HubClient, 'request' | 'open' | 'url'>,
   config: HubAccessConfig,
@@ -43,7 +46,7 @@ export function startHubAccess(
   return makeHubAccess(client, config, startHubTrust(client, { ...trustReports(log), onError }));
 }
 
-/** What is logged of the hub's trust. */
+/** Callbacks that log when the trust of the hub has a problem, and when the problem is gone. */
 export function trustReports(log: Log): HubTrustReports {
   return {
     onFault: (message) => log.error({ fault: message }, 'the trust of the hub has a problem'),
@@ -51,7 +54,9 @@ export function trustReports(log: Log): HubTrustReports {
   };
 }
 
-/** The same with a trust that is followed already. */
+/**
+ * Makes the hub's decisions about callers available, with trusted CAs that the caller of this function watches already.
+ */
 export function makeHubAccess(
   client: Pick<HubClient, 'request'>,
   config: HubAccessConfig,

@@ -210,7 +210,7 @@ test('a certificate is not shown while its CA could not be written to the hub', 
 test('without the Secret, or without the right to write it, the start is refused with what to do', async () => {
   await assert.rejects(start(new SmallHub()), (error: Error) => {
     assert.ok(error instanceof ConfigurationError);
-    return /Secret gate\/serving: does not exist: create it empty/.test(error.message);
+    return /Secret gate\/serving: does not exist: create an empty one/.test(error.message);
   });
   const hub = hubWithSecret();
   hub.deny = 'PUT';

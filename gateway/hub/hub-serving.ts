@@ -1,6 +1,6 @@
-// The serving certificate that all replicas share through one Secret of the hub. Whichever replica is first renews it
-// and writes the authorities to the `caBundle` of our APIServices. A certificate is shown only after the hub trusts its
-// authority: otherwise discovery of the whole hub would fail.
+// The serving certificate that all replicas share through one Secret on the hub. The first replica that finds it due
+// renews it and writes the CA certificates to the `caBundle` of the gateway's APIServices. Easy to get wrong: a
+// certificate may be served only after the hub trusts its CA; otherwise discovery fails for the whole hub.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
@@ -15,41 +15,47 @@ import {
 } from '../certificates/serving-material.ts';
 import type { ServingMaterial } from '../certificates/serving-material.ts';
 
-/** Follows one kind of hub object; `onObjects` gets the whole set at first and after every change. */
+/** Watches one kind of object on the hub. `onObjects` gets all objects at first and after every change. */
 export type FollowObjects = (
   resource: WatchedResource,
   onObjects: (objects: HubObjects) => void,
 ) => { readonly close: () => void };
 
-/** Where the certificate is kept and whom it is for. */
+/** Where the shared certificate is stored and for which names it is valid. */
 export interface HubServingOptions {
   readonly client: Pick<HubClient, 'request'>;
   readonly follow: FollowObjects;
   readonly namespace: string;
-  /** The Secret must exist (the chart makes it empty), so that no right to create Secrets is needed. */
+  /**
+   * Name of the Secret. It must exist already (the Helm chart creates it empty), so that the gateway needs no right to
+   * create Secrets.
+   */
   readonly secretName: string;
   /**
-   * `v1alpha1.gateway.portcullis.io`; each gets the bundle while it points to a Service that `names` has as
-   * `<name>.<namespace>.svc`.
+   * Names of APIServices, such as `v1alpha1.gateway.portcullis.io`. Each gets the CA bundle while it points to a
+   * Service whose DNS name `<name>.<namespace>.svc` is in `names`.
    */
   readonly apiServices: readonly string[];
-  /** DNS names and IP addresses clients use. */
+  /** DNS names and IP addresses by which clients reach the gateway. */
   readonly names: readonly string[];
   readonly log: Log;
-  /** Unix milliseconds. */
+  /** The present time in milliseconds since 1970. */
   readonly now?: () => number;
   readonly checkIntervalMs?: number;
   readonly startTimeoutMs?: number;
 }
 
-/** The shared certificate as the listener uses it: `Serving` of gateway/certificates/serving.ts without a CA file. */
+/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
 export interface HubServing {
   readonly caFile: undefined;
-  /** PEM bundle that clients of the direct listener must trust. */
+  /** PEM bundle of the CAs that clients of the gateway must trust. */
   caBundle(): string;
   current(): { readonly cert: string; readonly key: string };
   onChange(listener: () => void): void;
-  /** Renews when due and repairs the APIServices; runs by itself every hour and after every change. */
+  /**
+   * Renews the certificate when it is due, and writes the CA bundle to APIServices that lack it. It also runs by
+   * itself, every hour and after every change on the hub.
+   */
   check(): Promise<void>;
   close(): void;
 }
@@ -63,9 +69,10 @@ const hourMs = 60 * 60 * 1000;
 const requestTimeoutMs = 10_000;
 
 /**
- * Loads the shared certificate, or makes it.
- * @throws ConfigurationError when the Secret does not exist or may not be written
- * @throws GatewayError HUB_UNAVAILABLE when the hub does not show the Secret within `startTimeoutMs` (30 s)
+ * Loads the shared certificate, or makes it when the Secret is empty.
+ * @throws ConfigurationError (rejects) when the Secret does not exist or the gateway may not write it
+ * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not show the Secret within `startTimeoutMs` (30
+ * seconds by default)
  */
 export async function startHubServing(options: HubServingOptions): Promise<HubServing> {
   const serving = new SharedServing(options);
@@ -93,7 +100,9 @@ class SharedServing implements HubServing {
   readonly #shown = Promise.withResolvers<void>();
   readonly #follows: readonly { readonly close: () => void }[];
   readonly #timer: NodeJS.Timeout;
-  /** The Secret as the hub showed it last. */
+  /**
+   * The Secret with the shared certificate, as the last event of its watch showed it; undefined when it does not exist.
+   */
   #secret: HubObject | undefined;
   #material: ServingMaterial | undefined;
   #listener: (() => void) | undefined;
@@ -137,7 +146,7 @@ class SharedServing implements HubServing {
     this.#listener = listener;
   }
 
-  /** One at a time: two renewals of one process would race each other through the Secret. */
+  /** Checks run one after the other: two renewals in one process would overwrite each other's Secret. */
   check(): Promise<void> {
     this.#running = this.#running.catch(() => undefined).then(() => (this.#closed ? undefined : this.#renew()));
     return this.#running;
@@ -167,7 +176,8 @@ class SharedServing implements HubServing {
   async #renew(): Promise<void> {
     const { names, log, namespace, secretName, now = Date.now } = this.#options;
     const label = labelOf(this.#options);
-    // An update needs version and content of the same moment. `#secret` changes with every event, so a copy is used.
+    // An update must send content and resourceVersion of the same read. A watch event may replace `#secret` at any
+    // time, so the present object is kept in a variable.
     let held = this.#secret;
     for (;;) {
       if (held === undefined) throw missing(label);
@@ -180,14 +190,14 @@ class SharedServing implements HubServing {
         return await this.#adopt(parse(answer));
       }
       if (answer.status !== 409) throw refused(answer, `update ${label}`);
-      // Another replica was first, and what it wrote serves as well.
+      // 409: another replica has written the Secret meanwhile. Read it again and use what is in it.
       const fresh = await this.#request('GET', this.#secretPath);
       if (fresh.status !== 200 && fresh.status !== 404) throw refused(fresh, `get ${label}`);
       held = fresh.status === 404 ? undefined : parse(fresh);
     }
   }
 
-  /** Begins to serve with what a Secret holds, after the hub was given the authority to trust. */
+  /** Begins to serve the certificate that is stored in `object`, after writing its CA to the APIServices. */
   async #adopt(object: HubObject): Promise<void> {
     const read = readMaterial(object['data'] as Readonly<Record<string, string>> | undefined);
     if (read === undefined) return;
@@ -197,19 +207,19 @@ class SharedServing implements HubServing {
     if (changed) this.#listener?.();
   }
 
-  /** Writes the bundle to our APIServices. */
+  /** Writes the CA bundle to the gateway's APIServices. */
   async #publish(wanted: ServingMaterial): Promise<void> {
     const bundle = trustBundle(wanted);
     for (const [name, object] of this.#apiServices) {
       const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
-      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after
-      // it is given back) has another CA, and ours in its place would cut it off.
+      // The aggregation layer verifies the server by this DNS name. An APIService that points to another Service
+      // (before a migration that may be cluster-gateway's) needs another CA, and the gateway's CA would break it.
       if (!this.#options.names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
       if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
       const body = { spec: { caBundle: Buffer.from(bundle).toString('base64') } };
       const answer = await this.#request('PATCH', `/apis/apiregistration.k8s.io/v1/apiservices/${name}`, body);
       if (answer.status === 200) this.#apiServices.set(name, parse(answer));
-      // An APIService that was removed meanwhile gets the bundle when it comes back.
+      // 404: the APIService was removed meanwhile. It gets the bundle when it exists again.
       else if (answer.status !== 404) throw refused(answer, `patch APIService ${name}`);
     }
   }
@@ -230,7 +240,7 @@ function labelOf({ namespace, secretName }: HubServingOptions): string {
 }
 
 function watched(group: string, version: string, resource: string, name: string, namespace?: string): WatchedResource {
-  // With the name as field selector, RBAC's resourceNames holds for list and watch too
+  // With the object's name as field selector, an RBAC rule with `resourceNames` also allows list and watch
   // (apiserver/pkg/endpoints/request/requestinfo.go).
   return {
     group,
@@ -255,7 +265,7 @@ function parse(answer: HubAnswer): HubObject {
 
 function missing(label: string): ConfigurationError {
   return new ConfigurationError([
-    { file: label, message: 'does not exist: create it empty (the Helm chart does), it is filled by the gateway' },
+    { file: label, message: 'does not exist: create an empty one (the Helm chart does); the gateway fills it' },
   ]);
 }
 

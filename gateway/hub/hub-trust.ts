@@ -1,7 +1,7 @@
-// Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API
-// server publishes, followed for change. A bad edit keeps the last good trust and is reported; a key that was removed
-// ends the trust. Each of the two is checked against its own authorities, although the listener asks clients for
-// certificates of both.
+// Which CAs the hub trusts: for client certificates, and for the front proxy (requestheader). They come from the
+// ConfigMap that every kube-apiserver publishes, which is watched. An invalid change keeps the last valid CAs and is
+// reported; a key that is removed ends the trust. Security: each kind of certificate is verified against its own CAs
+// only, although the listener asks clients for certificates of both.
 import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
@@ -17,46 +17,51 @@ import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub
 import { startReflector } from '../../cache/hub/reflector.ts';
 import type { ReflectorState } from '../../cache/hub/reflector.ts';
 
-/** The trust of this moment. */
+/** Whom the hub trusts at present. */
 export interface HubTrust {
-  /** Callers whom an aggregating API server names in headers. */
+  /** Authenticates callers whom an aggregating API server names in headers (front proxy). */
   readonly frontProxy: Authenticator;
-  /** Callers with a certificate of the hub's client authority. */
+  /** Authenticates callers with a certificate that the hub's client CA signed. */
   readonly clientCertificates: Authenticator;
-  /** PEM of all authorities whose certificates clients should be asked for; '' while none is known. */
+  /** PEM of all CAs whose certificates the listener should ask clients for; '' while none is known. */
   clientCas(): string;
-  /** Adds a listener, called after they changed. */
+  /** Adds a listener that is called after `clientCas()` has changed. */
   onClientCas(listener: () => void): void;
-  /** `data` of the ConfigMap as it is in force, bad edits left out; undefined before it was read. */
+  /**
+   * The `data` of the hub's ConfigMap with trusted CAs, as it is in use; invalid changes are left out. Undefined before
+   * it was read.
+   */
   inForce(): Readonly<Record<string, unknown>> | undefined;
-  /** One listener, called after that changed. */
+  /** Sets the one listener that is called after `inForce()` has changed. */
   onInForce(listener: () => void): void;
-  /** What is wrong now. */
+  /** Problems at present, as texts for people; empty when there are none. */
   faults(): readonly string[];
 }
 
-/** The trust, and how it is changed. */
+/** The hub's trusted CAs, for a caller that watches the ConfigMap itself and passes on what it sees. */
 export interface AppliedHubTrust extends HubTrust {
-  /** Reads the ConfigMap among the watched objects. Never throws: what cannot be used is a fault. */
+  /**
+   * Uses the ConfigMap among the watched objects. Never throws: a ConfigMap that cannot be used is reported as a fault.
+   */
   apply(objects: HubObjects): void;
-  /** Why the ConfigMap cannot be followed now, or undefined. */
+  /** Takes the state of the watch: when the ConfigMap cannot be watched, that becomes a fault. */
   applyState(state: ReflectorState): void;
 }
 
-/** The trust as it follows the hub. */
+/** The hub's trusted CAs, with a watch of the ConfigMap. */
 export interface StartedHubTrust extends HubTrust {
-  /** Resolves when the hub has said for the first time what it trusts. */
+  /** Resolves when the ConfigMap has been read for the first time. */
   readonly synced: Promise<void>;
   close(): void;
 }
 
-/** Each is called once, when a fault begins and when it ends. */
+/** Callbacks that are called once each, when a fault begins and when it ends. */
 export interface HubTrustReports {
   readonly onFault: (message: string) => void;
   readonly onRecovered: (message: string) => void;
 }
 
-/** What is watched: one object. */
+/** What to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
 export const watchedTrust: WatchedResource = {
   group: '',
   version: 'v1',
@@ -70,21 +75,24 @@ const clientCaKey = 'client-ca-file';
 type Part = 'watch' | 'object' | typeof clientCaKey | 'front proxy';
 
 /**
- * Makes a trust that trusts nobody yet.
- * @param now Unix milliseconds
+ * Makes a {@link HubTrust} that trusts nobody until `apply` is called.
+ * @param now returns the present time in milliseconds since 1970
  */
 export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.now): AppliedHubTrust {
   return new ConfigMapTrust(reports, now);
 }
 
-/** Its methods are properties because callers spread it. */
+/**
+ * The methods are properties, because callers copy this object with `{ ...trust }`, and class methods are not copied by
+ * that.
+ */
 class ConfigMapTrust implements AppliedHubTrust {
   readonly frontProxy: Authenticator;
   readonly #now: () => number;
   readonly #requestHeader: ReturnType<typeof makeRequestHeaderAuthenticator>;
   readonly #faults: PartFaults;
   readonly #listeners: (() => void)[] = [];
-  /** The last good data of each part. */
+  /** The last valid data of each part of the ConfigMap: client CA and front proxy. */
   readonly #good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
   #certificates: ClientCertificateAuthenticator | undefined;
   #clientCa = '';
@@ -110,7 +118,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly apply = (objects: HubObjects): void => {
     const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
     if (object === undefined) {
-      // The hub's API server writes it again within a minute, so the trust is kept until then.
+      // The kube-apiserver of the hub writes the ConfigMap again within a minute, so the CAs stay trusted until then.
       const trusted = this.clientCas() === '' ? 'nobody is' : 'those trusted before are';
       this.#faults.set('object', `${label} is not there; ${trusted} trusted`);
       return;
@@ -135,7 +143,7 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#faults.set('watch', fault && `${label}: ${fault.message}${advice}`);
   };
 
-  /** Takes each of the two parts, or keeps its last good state. */
+  /** Uses the new data of both parts of the ConfigMap. A part whose data is invalid keeps its last valid data. */
   #applyData(data: Readonly<Record<string, unknown>>): void {
     const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
     this.#faults.attempt(clientCaKey, () => {
@@ -150,7 +158,10 @@ class ConfigMapTrust implements AppliedHubTrust {
     });
   }
 
-  /** @throws GatewayError for what is no authority; the former one is kept then */
+  /**
+   * Replaces the CA for client certificates; undefined removes it.
+   * @throws GatewayError when the text is no CA certificate; the previous CA stays in use
+   */
   #setClientCa(pem: unknown): void {
     if (pem === undefined) {
       this.#certificates = undefined;
@@ -166,7 +177,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   }
 }
 
-/** What is wrong with each part, reported when it begins and when it ends. */
+/** Remembers what is wrong with each part of the ConfigMap, and reports when a fault begins and when it ends. */
 class PartFaults {
   readonly #faults = new Map<Part, string>();
   readonly #reports: HubTrustReports;
@@ -191,7 +202,10 @@ class PartFaults {
     }
   }
 
-  /** Changes one part; when that fails, the part keeps its state and has a fault. */
+  /**
+   * Runs `change` for one part of the ConfigMap. When it throws, the error becomes the fault of the part, and the part
+   * keeps its state.
+   */
   attempt(part: Part, change: () => void): void {
     try {
       change();
@@ -203,7 +217,7 @@ class PartFaults {
   }
 }
 
-/** Follows the hub's trust until closed. */
+/** Watches which CAs the hub trusts, until it is closed. */
 export function startHubTrust(
   client: Pick<HubClient, 'request' | 'open' | 'url'>,
   reports: HubTrustReports & { readonly onError: (error: unknown) => void },
@@ -216,7 +230,8 @@ export function startHubTrust(
     onState: (state) => trust.applyState(state),
     onError: reports.onError,
   });
-  // A list without the object is no change, so `onChange` is not called for it.
+  // When the ConfigMap does not exist at first, `onChange` is not called. So the result of the first list is applied
+  // here.
   const synced = reflector.synced.then(() => trust.apply(reflector.objects));
   synced.catch(() => undefined);
   return { ...trust, synced, close: () => reflector.close() };

@@ -1,6 +1,6 @@
-// The hub as one gateway uses it: its client, what it says about callers, and the serving certificate that replicas
-// share through it. A hub that is down does not keep a gateway from starting or from serving what it knows; only the
-// shared certificate is waited for.
+// The hub of one gateway: the client for it, its decisions about callers, and the serving certificate that replicas
+// share through it. A gateway starts and serves even when the hub is down. It waits for the hub only when the serving
+// certificate comes from there.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -14,11 +14,11 @@ import type { HubServing } from './hub-serving.ts';
 import type { Log } from '../operations/log.ts';
 import { withCheapReviews } from './review-client.ts';
 
-/** A hub that is followed. */
+/** A hub that the gateway is connected to. */
 export interface Hub {
   readonly client: HubClient;
   readonly access: HubAccess;
-  /** Undefined unless `--serving-secret` was given. */
+  /** The shared serving certificate; undefined unless `--serving-secret` was given. */
   readonly serving: HubServing | undefined;
   /** Why the hub cannot be reached or used, for readyz and logs; empty when nothing is wrong. */
   faults(): readonly string[];
@@ -26,9 +26,10 @@ export interface Hub {
 }
 
 /**
- * Connects to the hub of a configuration.
- * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's
- *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not show it
+ * Connects to the hub.
+ * @throws ConfigurationError (rejects) when the kubeconfig or the pod's ServiceAccount cannot be read, or the Secret of
+ * the serving certificate cannot be used
+ * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not show the Secret of the serving certificate
  */
 export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {
@@ -83,7 +84,8 @@ async function startServing(config: HubConfig, client: HubClient, log: Log): Pro
         },
         onError,
       });
-      // A list without objects is no change, so `onChange` is not called for it.
+      // When there are no objects at first, `onChange` is not called. So the result of the first list is passed on
+      // here.
       reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
       return reflector;
     },

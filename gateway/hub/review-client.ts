@@ -1,7 +1,7 @@
-// Asks the hub for reviews over connections of the data path, which cost a fraction of node:https. With many users and
-// clusters reviews are the most expensive thing that requests cause (each pair every ten seconds). Whatever is not an
-// ordinary answer (a refused credential, a connection that was closed while idle, another trust than before) is left to
-// the client of the hub, so that it is handled in one place.
+// Sends TokenReviews and SubjectAccessReviews to the hub with the gateway's own HTTP client, which costs a fraction of
+// node:https. With many users and clusters, reviews are what requests cost most: one for each pair of user and cluster
+// every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed, changed
+// TLS settings) is left to the ordinary client of the hub, so that it is handled in one place.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
@@ -12,33 +12,37 @@ import { hostHeader } from '../../routing/dial/endpoint-request.ts';
 import { makeTransport } from '../../routing/dial/transport.ts';
 import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/members/transport-types.ts';
 
-/** As many connections as the client opens for short requests. */
+/** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;
-/** More than the callers of reviews let wait. */
+/** How many reviews may wait for a connection. Callers never let so many wait. */
 const pending = 4_096;
-/** A review's answer is a few hundred bytes, of a user in thousands of groups some 100 KB. */
+/** In bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups it has some 100 KB. */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
-/** Connections as one identity under one trust. */
+/** Connections that were made with one client certificate and one set of TLS settings. */
 interface Path {
   readonly transportKey: string;
   readonly certificate: Credential['clientCertificate'];
   readonly transport: Transport;
 }
 
-/** What a review is sent with. */
+/** What is needed to send one review: connections, address and credential. */
 interface ReadyPath {
   readonly path: Path;
   readonly endpoint: Endpoint;
   readonly credential: Credential;
 }
 
-/** The answer; `again`: nothing was received, and the client of the hub is to ask. */
+/**
+ * The answer of the hub. `again` means that nothing was received and the ordinary client of the hub must send the
+ * review.
+ */
 type Outcome = HubAnswer | 'again';
 
 /**
- * The client of a hub, whose reviews go over connections of the data path.
- * @param connection of the hub, read anew for every review
+ * Makes a hub client that sends TokenReviews and SubjectAccessReviews with the gateway's own HTTP client, and
+ * everything else with `client`.
+ * @param connection address and credential of the hub; read anew for every review
  */
 export function withCheapReviews(client: HubClient, connection: HubConnection, version: string): HubClient {
   return new CheapReviews(client, connection, `portcullis/${version}`);
@@ -85,12 +89,12 @@ class CheapReviews implements HubClient {
     this.#client.close();
   }
 
-  /** Undefined where the client of the hub must ask. */
+  /** What is needed to send a review; undefined when the ordinary client of the hub must send it. */
   #readyPath(): ReadyPath | undefined {
     try {
       const access = this.#connection.current();
       const credential = access.credential.current();
-      // The client of the hub waits for a plugin that runs, and reports one that failed.
+      // A Promise means that an exec plugin is running. The ordinary client waits for it and reports when it fails.
       if (credential instanceof Promise) return undefined;
       const path = this.#pathTo(access, credential);
       return path && { path, endpoint: access.endpoint, credential };
@@ -100,8 +104,9 @@ class CheapReviews implements HubClient {
   }
 
   /**
-   * The present connections. Undefined when there were none, or under another trust or identity: new ones are made, and
-   * this one request is the client's, whose watches must follow the change as well.
+   * The connections to use. When there are none yet, or the TLS settings or the certificate have changed, it makes new
+   * ones and returns undefined. The ordinary client then sends this one review, and so learns of the change for its
+   * watches.
    */
   #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
     const now = this.#path;
@@ -136,7 +141,7 @@ function headersTo(endpoint: Endpoint, { authorization }: Credential, userAgent:
   return headers;
 }
 
-/** What is sent. */
+/** The HTTP request of a review. */
 interface Question {
   readonly method: 'POST';
   readonly target: string;
@@ -144,7 +149,7 @@ interface Question {
   readonly body: Buffer;
 }
 
-/** One review on its way. */
+/** One review that has been sent. */
 class Review implements ResponseHandler {
   readonly #url: string;
   readonly #timeoutMs: number;
@@ -157,14 +162,17 @@ class Review implements ResponseHandler {
   #status = 0;
   #reused = false;
 
-  /** @param onSilence is called when no answer came in time: other idle connections may be just as dead */
+  /** @param onSilence called when no answer came in time; then other idle connections may be dead as well */
   constructor(url: string, timeoutMs: number, onSilence: () => void) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
     this.#onSilence = onSilence;
   }
 
-  /** @throws GatewayError (rejects) HUB_UNAVAILABLE */
+  /**
+   * Sends the review; resolves with the answer.
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not answer
+   */
   start(transport: Transport, { body, ...question }: Question): Promise<Outcome> {
     this.#timer = setTimeout(() => this.#timedOut(), this.#timeoutMs);
     this.#call = transport.send({ ...question, body: body.length, longRunning: false }, this);
@@ -201,7 +209,7 @@ class Review implements ResponseHandler {
   }
 
   onError(error: GatewayError, afterHeaders: boolean): void {
-    // Reviews change nothing, so one that was lost on a connection that had been idle may be sent again.
+    // A review changes nothing on the hub. When it was lost on a connection that had been idle, it can be sent again.
     if (this.#reused && !afterHeaders) {
       clearTimeout(this.#timer);
       this.#outcome.resolve('again');

@@ -2,9 +2,12 @@
 // usually has all addresses of its /64.
 import { addressBytes } from '../../lib/text/ip-address.ts';
 
-/** The key of one client in a {@link Map}; the text itself when it is no address. */
+/**
+ * A key that all addresses of one client share, for use in a {@link Map}. A text that is no address is returned as it
+ * is.
+ */
 export function addressKey(address: string): string {
-  // A listener on both families shows an IPv4 address in the mapped form.
+  // A socket that listens for both IPv4 and IPv6 shows an IPv4 address as `::ffff:192.0.2.1`.
   const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
   if (!plain.includes(':')) return plain;
   return addressBytes(plain)?.toString('hex', 0, 8) ?? plain;

@@ -1,34 +1,34 @@
-// What admission remembers of each user and each cluster: their gates, rates and counts. Entries that hold nothing are
-// dropped when there are many, so that names made up by callers do not fill the memory.
+// The counters, queues and rates of each user and each cluster. When there are many, those not in use are dropped, so
+// that callers cannot fill the memory with names they make up.
 import type { User } from '../../cache/model/user.ts';
 import type { LimitsConfig } from '../config/limits-config.ts';
 import { FairGate } from './fair-gate.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Entries of users or clusters that hold nothing are dropped when there are so many. */
+/** When more users or clusters than this are remembered, those without any request or stream are dropped. */
 const rememberedEntries = 10_000;
 
-/** One user. */
+/** Gates, rate and counters of one user. */
 export interface UserEntry {
   readonly gate: FairGate;
-  /** Gates of its requests to one cluster each, by the cluster's name. */
+  /** The gates that limit this user's requests to a single cluster, by the cluster's name. */
   readonly gates: Map<string, FairGate>;
   readonly maxInCluster: number;
   readonly bucket: TokenBucket | undefined;
   readonly maxStreams: number;
   readonly maxQueued: number;
   streams: number;
-  /** Requests waiting in any of the queues. */
+  /** Number of the user's requests that wait in any queue. */
   queued: number;
 }
 
-/** One cluster, or under the name '' what the gateway answers itself. */
+/** Gate and counter of one cluster. The name '' stands for requests that the gateway answers itself. */
 export interface ClusterEntry {
   readonly gate: FairGate;
   streams: number;
 }
 
-/** See the file comment. */
+/** The counters, queues and rates of all users and clusters. */
 export class AdmissionEntries {
   readonly #limits: LimitsConfig;
   readonly #nowMs: () => number;
@@ -37,13 +37,13 @@ export class AdmissionEntries {
   #userRoom = rememberedEntries;
   #clusterRoom = rememberedEntries;
 
-  /** @param nowMs monotonic milliseconds */
+  /** @param nowMs returns the milliseconds of a monotonic clock */
   constructor(limits: LimitsConfig, nowMs: () => number) {
     this.#limits = limits;
     this.#nowMs = nowMs;
   }
 
-  /** How many users are remembered. */
+  /** Number of users that are remembered. */
   get users(): number {
     return this.#users.size;
   }
@@ -87,7 +87,7 @@ export class AdmissionEntries {
       for (const [other, { gate, streams }] of clusters) if (gate.idle && streams === 0) clusters.delete(other);
       this.#clusterRoom = Math.max(rememberedEntries, clusters.size * 2);
     }
-    // What the gateway answers itself has no bound of a cluster.
+    // The limit per cluster does not apply to the name '', which stands for requests that the gateway answers itself.
     const added: ClusterEntry = {
       gate: new FairGate(name === '' ? Infinity : this.#limits.clusterRequests),
       streams: 0,
@@ -97,11 +97,11 @@ export class AdmissionEntries {
   }
 }
 
-/** The gate of one user's requests to one cluster. */
+/** The gate that limits one user's requests to one cluster. */
 export function gateInCluster({ gates, maxInCluster }: UserEntry, cluster: string): FairGate {
   const known = gates.get(cluster);
   if (known !== undefined) return known;
-  // A caller may also name clusters that do not exist.
+  // Callers can also name clusters that do not exist, so the number of gates must be limited.
   if (gates.size >= rememberedEntries) {
     for (const [name, gate] of gates) if (gate.idle) gates.delete(name);
   }

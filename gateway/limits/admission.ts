@@ -1,7 +1,6 @@
-// Decides who may have a request or a stream under way and who waits, by bounds of the gateway, of each user and of
-// each cluster. A short request takes four seats, always in this order: of its user in its cluster, of its user, of its
-// cluster and of the gateway. It waits in the fair queue of the first bound that is full. Every ending gives its seats
-// back, and a request that need not wait costs a few counters.
+// Decides which requests may run, which wait and which are refused, by limits of the gateway, of each user and of each
+// cluster. A short request takes a slot at four gates, always in this order: user in the cluster, user, cluster,
+// gateway. It waits in the queue of the first gate that is full. However a request ends, its slots are given back.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -12,10 +11,10 @@ import { FairGate } from './fair-gate.ts';
 import { WaitingRequest } from './waiting-request.ts';
 import type { gone } from './waiting-request.ts';
 
-/** Why a request was refused; a label of the metric. */
+/** Why a request was refused; used as a label of a metric. */
 export type Refusal = 'queue-full' | 'user-queue-full' | 'queue-timeout' | 'rate' | 'streams' | 'memory';
 
-/** Counts, read when metrics are scraped. */
+/** Present numbers of requests, for metrics. */
 export interface AdmissionStats {
   readonly inFlight: { readonly reading: number; readonly mutating: number; readonly streams: number };
   readonly queued: number;
@@ -23,30 +22,35 @@ export interface AdmissionStats {
   readonly refused: ReadonlyMap<Refusal, number>;
 }
 
-/** See the file comment. */
+/** Lets requests in, makes them wait, or refuses them, by the configured limits. */
 export interface Admission {
   /**
-   * Takes the seats of a short request until its exchange is over.
-   * @param cluster '' for what the gateway answers itself
-   * @returns undefined when all seats were free; else a promise of them, or of {@link gone}
-   * @throws GatewayError TOO_MANY_REQUESTS (also by rejecting, when the wait was too long)
+   * Takes the slots of a short request. They are given back when the exchange of `inbound` ends.
+   * @param cluster '' for a request that the gateway answers itself
+   * @returns undefined when all slots were free; otherwise a promise that resolves with undefined once the slots are
+   * taken, or with {@link gone} when the client went away
+   * @throws GatewayError TOO_MANY_REQUESTS; the promise rejects with it after too long a wait
    */
   enter(user: User, cluster: string, mutating: boolean, inbound: Inbound): undefined | Promise<undefined | typeof gone>;
-  /** The same for a stream. It never waits, since nobody knows when another stream ends. */
+  /**
+   * Takes a slot for a stream, for example a watch; it is given back when the stream ends. It never waits, since nobody
+   * knows when another stream ends.
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
+   */
   enterStream(user: User, cluster: string, inbound: Inbound): void;
   /**
-   * Takes a seat in one of the clusters that a request already let in asks (`*`). It never waits: the request holds
-   * seats of its user and the gateway, and a request that waits for those may hold one of this cluster.
-   * @returns gives the seat back
-   * @throws GatewayError TOO_MANY_REQUESTS
+   * Takes a slot of one cluster, for a request to many clusters that has been let in already. It never waits: two such
+   * requests could otherwise wait for each other for ever.
+   * @returns a function that gives the slot back
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
    */
   enterMember(user: User, cluster: string, isStream: boolean): () => void;
-  /** Refuses everything new with this text; undefined lets requests in again. */
+  /** Refuses all new requests with this message; undefined lets requests in again. */
   shed(reason: string | undefined): void;
   stats(): AdmissionStats;
 }
 
-/** The admission of one gateway. */
+/** Decides about the requests of one gateway process. */
 export class AdmissionControl implements Admission {
   readonly #limits: LimitsConfig;
   readonly #nowMs: () => number;
@@ -58,7 +62,7 @@ export class AdmissionControl implements Admission {
   #streams = 0;
   #shedding: string | undefined;
 
-  /** @param nowMs monotonic milliseconds */
+  /** @param nowMs returns the milliseconds of a monotonic clock */
   constructor(limits: LimitsConfig, nowMs: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#nowMs = nowMs;
@@ -128,14 +132,14 @@ export class AdmissionControl implements Admission {
     if (isStream) {
       const { clusterStreams } = this.#limits;
       if (member.streams >= clusterStreams) {
-        throw this.#refuse('streams', `too many streams to it are open (${clusterStreams})`, cluster);
+        throw this.#refuse('streams', `too many streams to it are open (${clusterStreams}); try again later`, cluster);
       }
       member.streams += 1;
       return () => void (member.streams -= 1);
     }
     const own = gateInCluster(this.#entries.user(user), cluster);
     if (!own.open || !member.gate.open) {
-      throw this.#refuse('queue-full', 'too many requests to it are under way', cluster);
+      throw this.#refuse('queue-full', 'too many requests to it are running; try again later', cluster);
     }
     own.held += 1;
     member.gate.held += 1;
@@ -158,7 +162,10 @@ export class AdmissionControl implements Admission {
     };
   }
 
-  /** Memory and the user's rate, before anything is counted. */
+  /**
+   * Refuses the request when memory is short or its user exceeds the rate limit. It runs before any slot is taken.
+   * @throws GatewayError TOO_MANY_REQUESTS
+   */
   #checkUser({ bucket }: UserEntry): void {
     if (this.#shedding !== undefined) throw this.#refuse('memory', this.#shedding);
     if (bucket === undefined || bucket.take(this.#nowMs())) return;

@@ -1,28 +1,30 @@
-// Bounds the connections of clients, together and from one address, before the handshake, which costs most of a flood.
-// A load balancer or a hub is one address for all its users, so the bound of one address must be large.
+// Limits the number of client connections, in total and from one address. It acts before the TLS handshake, which is
+// the most expensive part of a flood of connections. All users behind a load balancer or a hub share one address, so
+// the limit for an address must be large.
 import type { Server } from 'node:tls';
 import type { Socket } from 'node:net';
 import { addressKey } from './address-share.ts';
 
-/** See the file comment. */
+/** Maximum numbers of client connections: in total, and from one address. */
 export interface ConnectionBounds {
   readonly total: number;
   readonly perAddress: number;
 }
 
-/** Counts of connections. */
+/** Present numbers of client connections. */
 export interface BoundConnections {
-  /** Open now, handshakes included. */
+  /** Connections that are open now, including those in their TLS handshake. */
   readonly open: number;
-  /** Closed before the handshake, so far. */
+  /** Connections that were closed before the handshake because of a limit, since the start. */
   readonly dropped: number;
 }
 
-/** Puts the bounds before a server's own handling of connections; a connection beyond them is closed without a byte. */
+/** Limits the connections of a server. A connection beyond the limits is closed before a byte is sent. */
 export function boundConnections(server: Server, { total, perAddress }: ConnectionBounds): BoundConnections {
   const byAddress = new Map<string, number>();
   const counts = { open: 0, dropped: 0 };
-  // node:tls starts the handshake in its own listener, even for a socket that another listener destroyed before.
+  // node:tls starts the handshake in its own listener, even for a socket that an earlier listener has destroyed. So its
+  // listeners are removed here, and called below only for connections within the limits.
   const handlers = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

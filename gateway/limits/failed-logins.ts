@@ -1,7 +1,7 @@
-// Limits guesses of credentials: an address with too many failed logins is refused untried for a while, since each try
-// may cost a call to the hub or a signature. Many honest users may share an address (a NAT, a load balancer), so a
-// connection that has logged in is not refused for failures of others. It is for its own, or the holder of one good
-// token could try as many others as they like.
+// Limits the guessing of credentials. An address with too many failed logins is refused for a while without checking
+// the credential, since each check may cost a call to the hub or a signature. Many honest users may share an address
+// (NAT, load balancer), so a connection that has logged in once is not refused for the failures of others. Its own
+// failures count, or the owner of one good token could try any number of others.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { anonymousName } from '../../auth/callers/reserved.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -9,27 +9,33 @@ import type { User } from '../../cache/model/user.ts';
 import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Failures allowed at once and per second, of one address or of one connection that has logged in. */
+/**
+ * How many logins may fail at once (burst), and how many per second after that. Failures are counted for each address,
+ * and for each connection that has logged in.
+ */
 const burst = 100;
 const perSecond = 10;
-/** Logins of one address that wait for the hub or a provider, on connections that have not logged in yet. */
+/**
+ * How many logins of one address may wait for an answer of the hub or an identity provider. Connections that have
+ * logged in before are not counted.
+ */
 const maxPending = 200;
-/** Beyond so many addresses, those without recent failures are forgotten. */
+/** When more addresses than this are remembered, those without recent failures are dropped. */
 const rememberedAddresses = 10_000;
 
-/** The authenticator behind the guard. */
+/** An authenticator with limits on failed logins. */
 export interface GuardedLogins {
   readonly authenticate: RequestAuthenticator;
-  /** Requests refused untried. */
+  /** Number of requests that were refused without checking their credential. */
   readonly refused: () => number;
-  /** Whether somebody has logged in on this connection. */
+  /** Whether somebody has logged in successfully on this connection. */
   readonly isProven: (connection: object) => boolean;
 }
 
 /**
- * Guards an authenticator. The `connection` of a request is an object with an `address`; without one nothing is
- * refused.
- * @throws GatewayError (the returned function) TOO_MANY_REQUESTS, or what the authenticator throws
+ * Limits failed logins of an authenticator. The `connection` of a request is an object with an `address`; a request
+ * without one is never refused.
+ * @throws GatewayError (the returned `authenticate`) TOO_MANY_REQUESTS, or what the authenticator throws
  */
 export function guardLogins(
   authenticate: RequestAuthenticator,
@@ -82,7 +88,10 @@ interface AddressEntry {
 class LoginFailures {
   readonly #nowMs: () => number;
   readonly #addresses = new Map<string, AddressEntry>();
-  /** Connections that have logged in, with a bucket from their first failure on. */
+  /**
+   * Connections that have logged in. The value counts the failed logins on the connection; it is undefined until the
+   * first one.
+   */
   readonly #proven = new WeakMap<object, TokenBucket | undefined>();
 
   constructor(nowMs: () => number) {
@@ -94,18 +103,19 @@ class LoginFailures {
   }
 
   isHeldBack(connection: object | undefined): boolean {
-    // The usual case: no login has failed or is pending anywhere.
+    // The usual case, kept fast: no login has failed and none waits for an answer.
     if (this.#addresses.size === 0 || connection === undefined) return false;
     if (this.#proven.has(connection)) return (this.#proven.get(connection)?.untilNextMs(this.#nowMs()) ?? 0) > 0;
     const entry = this.#addresses.get(keyOf(connection) ?? '');
     return entry !== undefined && (entry.pending >= maxPending || entry.bucket.untilNextMs(this.#nowMs()) > 0);
   }
 
-  /** Counts a login that failed; other errors do not count. */
+  /** Counts a failed login. Errors other than UNAUTHENTICATED do not count. */
   note(connection: object | undefined, error: unknown): void {
     if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
     const key = keyOf(connection);
-    // The address is charged as well, or one good token could open connection after connection to guess on.
+    // The failure also counts for the address. Otherwise the owner of one good token could open connection after
+    // connection and guess on each.
     if (key !== undefined) this.#entry(key).bucket.take(this.#nowMs());
     if (connection === undefined || !this.#proven.has(connection)) return;
     let own = this.#proven.get(connection);
@@ -113,13 +123,13 @@ class LoginFailures {
     own.take(this.#nowMs());
   }
 
-  /** Remembers that the connection has logged in; an anonymous caller has not. */
+  /** Remembers that the connection has logged in. Being let in as an anonymous user does not count as a login. */
   prove(connection: object | undefined, user: User): void {
     if (connection === undefined || user.name === anonymousName) return;
     if (!this.#proven.has(connection)) this.#proven.set(connection, undefined);
   }
 
-  /** Counts a login that waits for its decision; the result ends that. */
+  /** Counts a login that waits for an answer. Call the returned function when the answer has come. */
   startPending(connection: object | undefined): () => void {
     const key = connection === undefined || this.#proven.has(connection) ? undefined : keyOf(connection);
     if (key === undefined) return () => undefined;

@@ -1,42 +1,48 @@
-// A bounded number of seats with a fair queue in front. Users take turns, each with its own requests in order of
-// arrival, so a user with few requests passes one that floods. (API Priority and Fairness does the same by shuffle
-// sharding; here every user has a queue of its own.) A seat that becomes free goes to the next in turn, never to a
-// request that arrives at that moment.
+// Limits how many requests run at the same time, with a fair queue for those that wait. Users take turns, and the
+// requests of one user keep their order, so a user with few requests overtakes a user who sends many. (API Priority and
+// Fairness of Kubernetes does this by shuffle sharding; here every user has a queue.) A slot that becomes free goes to
+// the next in the queue, never to a request that has just arrived.
 
-/** One request that waits. */
+/** One request that waits for a slot. */
 export interface Waiting {
-  /** The whole user name; the request takes this user's turn. */
+  /** The user's full name. Waiting requests with the same name share a queue. */
   readonly user: string;
-  /** A seat was taken for the request. Called once, unless it was withdrawn. */
+  /** Called once when a slot has been taken for the request; not called after `withdraw`. */
   enter(): void;
 }
 
-/** See the file comment. Every call is synchronous and costs the same however many wait. */
+/**
+ * Limits how many requests run at once; further requests wait in fair queues. All methods are synchronous and take the
+ * same time however many requests wait.
+ */
 export class FairGate {
   readonly limit: number;
-  /** Seats taken. */
+  /** Number of slots in use. */
   held = 0;
-  /** Requests waiting. */
+  /** Number of requests that wait for a slot. */
   waiting = 0;
-  /** Requests that wait, by user, the next in turn first. Sets, because a request in the middle may leave. */
+  /**
+   * The queue of each user with waiting requests; the user whose turn is next comes first. The queues are Sets, because
+   * a request may leave from the middle.
+   */
   readonly #turns = new Map<string, Set<Waiting>>();
 
-  /** @param limit seats; Infinity for no bound */
+  /** @param limit number of slots; Infinity for no limit */
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /** True when a seat is free; none is while anybody waits. */
+  /** True when a slot is free; false as long as requests wait. */
   get open(): boolean {
     return this.held < this.limit;
   }
 
-  /** True when nobody holds or wants a seat. */
+  /** True when no slot is in use and nobody waits. */
   get idle(): boolean {
     return this.held === 0 && this.waiting === 0;
   }
 
-  /** Puts a request at the end of its user's queue; a user who had none waiting takes the last turn. */
+  /** Puts a request at the end of its user's queue. A user without waiting requests is put behind all other users. */
   wait(request: Waiting): void {
     const queue = this.#turns.get(request.user);
     if (queue === undefined) this.#turns.set(request.user, new Set([request]));
@@ -44,7 +50,7 @@ export class FairGate {
     this.waiting += 1;
   }
 
-  /** Takes a waiting request out of its queue. */
+  /** Takes a request out of the queue in which it waits. */
   withdraw(request: Waiting): void {
     const queue = this.#turns.get(request.user);
     if (queue?.delete(request) !== true) return;
@@ -52,7 +58,7 @@ export class FairGate {
     if (queue.size === 0) this.#turns.delete(request.user);
   }
 
-  /** Gives a seat back; the next in turn gets it. */
+  /** Frees a slot. If requests wait, the next one gets it. */
   leave(): void {
     for (const [user, queue] of this.#turns) {
       for (const next of queue) {

@@ -1,43 +1,52 @@
-// Gives heap memory that V8 no longer needs back to the system. Large lists and many handshakes leave a young
-// generation at its largest size and half-empty pages. V8 keeps them as long as anything allocates, and probes always
-// do (100 MB with 2,000 clusters, measured). The collection stops the process for about 2 ms per megabyte in use, so it
-// runs seldom: only while the process is nearly idle and when much memory can be won.
+// Runs a full garbage collection now and then, so that V8 gives unused memory back to the system. After large lists or
+// many TLS handshakes, V8 keeps half-empty pages as long as the process allocates anything, and the probes of clusters
+// always do (100 MB with 2,000 clusters, measured). A collection stops the process for about 2 ms per megabyte in use.
+// So it runs only while the process is nearly idle and much memory can be freed.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Between two checks. */
+/** Milliseconds between two checks whether to collect garbage. */
 const lookEveryMs = 2_000;
-/** Share of a core below which the process is resting. Probes of thousands of clusters take a tenth. */
+/**
+ * Below this share of one CPU core the process counts as resting. Probing thousands of clusters takes about a tenth of
+ * a core.
+ */
 const restingShare = 0.25;
-/** So many checks in a row must find it resting, since a starting process rests too while it waits for its hub. */
+/**
+ * The process must rest in so many checks in a row. A single check is not enough: while the process starts, it rests
+ * when it waits for the hub.
+ */
 const restingLooks = 5;
 const collectEveryMs = 5 * 60_000;
-/** The heap of a gateway with few clusters. */
+/** Size of the heap, in bytes, of a gateway with few clusters. */
 const smallHeapBytes = 48 * 1024 ** 2;
-/** A collection is worth it when the heap is this much larger than 1.5 times what the last one left. */
+/**
+ * A collection runs only when the heap is larger than 1.5 times the heap after the last collection plus this many
+ * bytes.
+ */
 const worthBytes = 24 * 1024 ** 2;
 
-/** What the collection depends on. */
+/** Options of {@link startHeapReturn}. */
 export interface HeapReturnOptions {
-  /** Collects everything and shrinks the heap; absent where this V8 cannot. */
+  /** Runs a full garbage collection and shrinks the heap; undefined when this V8 does not offer that. */
   readonly collect: Collector | undefined;
-  /** Bytes of the heap, used or not. */
+  /** Total size of the heap in bytes, used or not. */
   readonly heapBytes?: () => number;
-  /** Cores used since the last call. */
+  /** CPU cores used since the last call; 1 is one core. */
   readonly busyShare?: () => number;
-  /** True when nobody waits for an answer. */
+  /** True when no client waits for an answer. */
   readonly isIdle: () => boolean;
   readonly nowMs?: () => number;
 }
 
-/** Checks from time to time until it is closed. */
+/** Checks regularly whether a full garbage collection is worthwhile. */
 export interface HeapReturn {
-  /** Checks now; runs by itself every two seconds. */
+  /** Checks once. It also runs by itself, every two seconds. */
   check(): void;
   close(): void;
 }
 
-/** Starts the checks. */
+/** Starts to check regularly whether a full garbage collection is worthwhile. */
 export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   const { collect, isIdle, heapBytes = () => getHeapStatistics().total_heap_size } = options;
   const { busyShare = makeBusyShare(), nowMs = () => performance.now() } = options;
@@ -56,7 +65,10 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   return { check, close: () => clearInterval(timer) };
 }
 
-/** Measures CPU time. On a busy machine, event loop utilization counts the wait for a core as work. */
+/**
+ * Makes a function that returns the CPU cores used since its last call. Event loop utilization would be wrong here: on
+ * a busy machine it counts waiting for a core as work.
+ */
 function makeBusyShare(): () => number {
   let cpu = process.cpuUsage();
   let atMs = performance.now();

@@ -1,5 +1,5 @@
-// Starts all bounds of one gateway together and shows them in metrics and in readyz. A full gateway stays healthy: were
-// it taken out of service, the other replicas would be full next.
+// Starts all limits of one gateway and shows them in metrics and readyz. A gateway that has reached its limits stays
+// ready: if it were taken out of service, its load would only move to the other replicas.
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -21,33 +21,36 @@ import type { MemoryCeiling } from './memory-ceiling.ts';
 import { startSlowClients } from './slow-clients.ts';
 import type { SlowClients } from './slow-clients.ts';
 
-/** What the rest of a gateway uses of its limits. */
+/** The limits, as the rest of the gateway uses them. */
 export interface Limits {
   readonly admission: Admission;
-  /** The authenticator behind the guard against guessed credentials. */
+  /** The authenticator, with limits on the guessing of credentials. */
   readonly authenticate: RequestAuthenticator;
-  /** Bytes held for clients that have not logged in. */
+  /** Counts the bytes that the process holds for clients without a login. */
   readonly holdings: ClientHoldings;
-  /** Never fails; its note is for `readyz?verbose`. */
+  /** A health check that never fails. Its text is shown by `readyz?verbose`. */
   readonly check: HealthCheck;
-  /** Adds the metrics to a registry. */
+  /** Adds the metrics of the limits to a registry. */
   register(registry: Registry): void;
-  /** The listener's connections, as soon as there is one. */
+  /** Gives the limits the connection counts of the listener, once the listener exists. */
   setConnections(connections: BoundConnections): void;
   close(): void;
 }
 
 const refusals: readonly Refusal[] = ['queue-full', 'user-queue-full', 'queue-timeout', 'rate', 'streams', 'memory'];
 
-/** What the limits depend on. */
+/** What the limits need from other parts of the gateway. */
 export interface LimitedParts {
   readonly openStreams: OpenStreams;
   readonly authenticate: RequestAuthenticator;
-  /** Called when the gateway begins to refuse requests for want of memory, and when it stops. */
+  /**
+   * Called with true when the gateway begins to refuse requests because memory is short, and with false when it stops.
+   * `share` is the used share of the memory.
+   */
   readonly onMemory: (shedding: boolean, share: number) => void;
 }
 
-/** Starts all of them. */
+/** Starts all limits of a gateway. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
   const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);

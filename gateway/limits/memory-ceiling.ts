@@ -1,59 +1,62 @@
-// Sheds load before the process runs out of memory. First it cuts off clients that do not take their answers, the
-// longest blocked first; then it refuses new requests. Part of a heap is always garbage, so a collection runs before
-// any client is cut off.
+// Keeps the process from running out of memory. First it cuts off clients that do not read their answers, those blocked
+// longest first. Then it refuses new requests. Part of every heap is garbage, so a garbage collection runs before any
+// client is cut off.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Share of the usable memory from which slow clients are cut off; below it new requests are taken again. */
+/** From this share of the usable memory on, slow clients are cut off. Below it, new requests are let in again. */
 const tightShare = 0.75;
-/** Share of the usable memory from which new requests are refused. */
+/** From this share of the usable memory on, new requests are refused. */
 const fullShare = 0.85;
-/** Part of the limit reserved for what is neither heap nor buffers: code, stacks, TLS. */
+/** Bytes of the limit that are reserved for memory which is neither heap nor buffers: code, stacks, TLS. */
 const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
-/** A full collection of a large heap stops the process for long. */
+/**
+ * Milliseconds between two collections. It is long, because a full collection of a large heap stops the process for
+ * long.
+ */
 const collectEveryMs = 30_000;
 /**
- * The time between two collections while new requests are refused. An idle process does not collect by itself. Without
- * these collections it would go on refusing because of garbage.
+ * Milliseconds between two collections while new requests are refused. An idle process does not collect garbage by
+ * itself, so without these collections it would go on refusing requests because of garbage.
  */
 const collectEveryWhileSheddingMs = 5_000;
 
-/** Bytes in use. */
+/** Memory in use, in bytes. */
 export interface MemoryReading {
   readonly heapBytes: number;
-  /** Buffers and other memory outside the heap that objects hold. */
+  /** Buffers and other memory outside the heap that JavaScript objects hold. */
   readonly externalBytes: number;
 }
 
-/** What the ceiling depends on. */
+/** Options of {@link startMemoryCeiling}. */
 export interface MemoryCeilingOptions {
-  /** Bytes the process may have. */
+  /** Bytes of memory that the process may use. */
   readonly limitBytes: number;
-  /** Bytes V8 lets the heap grow to before it ends the process. */
+  /** The size of the heap, in bytes, at which V8 ends the process. */
   readonly heapLimitBytes?: number;
   readonly read?: () => MemoryReading;
-  /** A full collection; absent where this V8 has none. */
+  /** Runs a full garbage collection; undefined when this V8 does not offer that. */
   readonly collect?: Collector | undefined;
-  /** Ends the clients that are blocked longest. */
+  /** Cuts off the clients that have been blocked longest. */
   readonly endSlowest: () => void;
-  /** Called when new requests must be refused, and when they may be taken again. */
+  /** Called with true when new requests must be refused, and with false when they may be let in again. */
   readonly shed: (shedding: boolean) => void;
   readonly nowMs?: () => number;
 }
 
-/** The ceiling of one process. */
+/** Watches how much memory the process uses. */
 export interface MemoryCeiling {
-  /** Checks now; runs by itself four times a second. */
+  /** Checks once. It also runs by itself, four times a second. */
   check(): void;
   readonly shedding: boolean;
-  /** Used share of the usable memory at the last check; 1 is all of it, and it may be more. */
+  /** Used share of the usable memory at the last check. 1 means all of it; it can be more. */
   readonly share: number;
   readonly usableBytes: number;
   close(): void;
 }
 
-/** Starts the checks. */
+/** Starts to watch how much memory the process uses. */
 export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling {
   const { limitBytes, collect, endSlowest, shed } = options;
   const { heapLimitBytes = getHeapStatistics().heap_size_limit, read = readProcess } = options;
@@ -95,7 +98,7 @@ export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling
 }
 
 function readProcess(): MemoryReading {
-  // process.memoryUsage() opens a file for the resident size and throws when no descriptor is left.
+  // process.memoryUsage() is not used: it opens a file, and throws when the process has no file descriptor left.
   const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
   return { heapBytes, externalBytes };
 }

@@ -1,22 +1,26 @@
-// Ends answers whose client takes nothing. Short answers and watches end after a time, as kube-apiserver ends answers
-// beyond its request time-out and watchers that do not keep up. When memory is short anything may end, the longest
-// blocked first. Logs, sessions and proxied services have no time limit: `kubectl logs -f | less` may stand still for
-// an hour.
+// Ends answers that their clients do not read. Short answers and watches end after a time limit, as in kube-apiserver.
+// When memory is short, any answer may end, those blocked longest first. Logs, exec sessions and proxied services have
+// no time limit: `kubectl logs -f | less` may stand still for an hour.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 
-/** See the file comment. */
+/** Ends answers that their clients do not read. */
 export interface SlowClients {
-  /** Ends answers that were blocked too long. */
+  /** Ends short answers and watches whose clients have read nothing for longer than the time limit. */
   sweep(): void;
-  /** Ends the longest blocked tenth of all blocked answers, at least one if there is any. */
+  /**
+   * Ends a tenth of all answers that their clients do not read, those blocked longest; at least one, if there is any.
+   */
   endSlowest(): void;
-  /** Ended so far. */
+  /** Number of answers ended so far. */
   readonly ended: number;
   close(): void;
 }
 
-/** Starts the checks. @param timeoutMs Infinity for no time limit */
+/**
+ * Starts to look for answers that their clients do not read.
+ * @param timeoutMs time limit in milliseconds; Infinity for none
+ */
 export function startSlowClients(
   openStreams: Pick<OpenStreams, typeof Symbol.iterator>,
   timeoutMs: number,
@@ -30,7 +34,7 @@ export function startSlowClients(
       if (stream.kind !== 'short' && stream.kind !== 'watch') continue;
       ended += 1;
       stream.abort(
-        new GatewayError('TOO_MANY_REQUESTS', `the client took nothing of its answer for ${timeoutMs / 1000} s`),
+        new GatewayError('TOO_MANY_REQUESTS', `the client read nothing of its answer for ${timeoutMs / 1000} s`),
       );
     }
   };
@@ -46,7 +50,7 @@ export function startSlowClients(
         stream.abort(
           new GatewayError(
             'TOO_MANY_REQUESTS',
-            'the gateway is short of memory and the client did not take its answer',
+            'the gateway is short of memory and the client did not read its answer',
           ),
         );
       }

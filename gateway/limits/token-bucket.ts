@@ -1,7 +1,8 @@
-// A rate with a burst. The tokens are computed when they are asked for, without a timer (as golang.org/x/time/rate
-// does). The clock must be monotonic: if it went back, a bucket would stay empty until the clock has caught up.
+// A token bucket, which limits a rate and allows a burst. As in golang.org/x/time/rate, tokens are computed when they
+// are asked for; there is no timer. Easy to get wrong: the clock must be monotonic. If it went back, the bucket would
+// stay empty until the clock has caught up.
 
-/** See the file comment. Times are monotonic milliseconds. */
+/** A token bucket: limits a rate and allows a burst. All times are milliseconds of a monotonic clock. */
 export class TokenBucket {
   readonly #perMs: number;
   readonly #burst: number;
@@ -9,8 +10,8 @@ export class TokenBucket {
   #atMs: number;
 
   /**
-   * @param perSecond tokens added a second
-   * @param burst tokens it holds at most, and at first
+   * @param perSecond tokens added per second
+   * @param burst the most tokens the bucket can hold; it starts with them
    */
   constructor(perSecond: number, burst: number, nowMs: number) {
     this.#perMs = perSecond / 1000;
@@ -19,7 +20,7 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Takes one token; false when there is none. */
+  /** Takes one token; returns false when there is none. */
   take(nowMs: number): boolean {
     this.#refill(nowMs);
     if (this.#tokens < 1) return false;
@@ -33,7 +34,7 @@ export class TokenBucket {
     return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;
   }
 
-  /** True when the bucket is as full as a new one. */
+  /** True when the bucket holds `burst` tokens, like a new one. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs);
     return this.#tokens >= this.#burst;

@@ -1,31 +1,31 @@
-// A request that waits for its seats: it takes them one gate after another and gives them all back when its exchange is
-// over, when its client goes away or when the wait was too long.
+// A request that waits for its slots. It takes a slot at one gate after the other, and gives all of them back when its
+// exchange ends, its client goes away or it has waited too long.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { FairGate, Waiting } from './fair-gate.ts';
 
-/** The client went away before its turn came. */
+/** Result of waiting for a slot when the client went away first. */
 export const gone = Symbol('gone');
 
-/** What a waiting request needs to know. */
+/** Options of {@link WaitingRequest}. */
 export interface WaitingRequestOptions {
-  /** The whole user name. */
+  /** The user's full name. */
   readonly user: string;
-  /** The gates to pass, in this order. */
+  /** The gates at which the request needs a slot, in the order in which it takes them. */
   readonly gates: readonly FairGate[];
   readonly timeoutMs: number;
-  /** Called once, when the request waits no longer, whatever the reason. */
+  /** Called once when the request has stopped waiting, for whatever reason. */
   readonly onSettled: () => void;
-  /** Makes the error of a wait that was too long. */
+  /** Makes the error for a request that has waited too long. */
   readonly timedOut: () => GatewayError;
 }
 
-/** See the file comment. */
+/** A request that waits for a slot at each of several gates. */
 export class WaitingRequest implements Waiting {
   readonly user: string;
   readonly #options: WaitingRequestOptions;
   readonly #turn = Promise.withResolvers<undefined | typeof gone>();
   readonly #timer: NodeJS.Timeout;
-  /** Gates whose seat the request holds, counted from the first. */
+  /** Number of gates, from the first on, at which the request has a slot. */
   #taken = 0;
   #settled = false;
 
@@ -38,12 +38,14 @@ export class WaitingRequest implements Waiting {
     }, options.timeoutMs).unref();
   }
 
-  /** Resolves when all seats are taken, or with {@link gone}. Rejects when the wait was too long. */
+  /**
+   * Resolves with undefined when the request has all its slots, or with {@link gone}. Rejects after too long a wait.
+   */
   get turn(): Promise<undefined | typeof gone> {
     return this.#turn.promise;
   }
 
-  /** Takes what is free and waits at the first gate that is full. */
+  /** Takes a slot at each gate that has one free, and waits at the first gate that is full. */
   start(): void {
     const { gates } = this.#options;
     while (this.#taken < gates.length) {
@@ -59,13 +61,13 @@ export class WaitingRequest implements Waiting {
     this.#turn.resolve(undefined);
   }
 
-  /** A gate handed its seat over and counts it as held already. */
+  /** Called by a gate that has passed a slot to this request. The gate has already counted the slot as in use. */
   enter(): void {
     this.#taken += 1;
     this.start();
   }
 
-  /** The exchange is over, or the client went away while the request waited. */
+  /** To be called when the request has ended, or when its client went away while it waited. */
   close(): void {
     if (this.#settled) {
       this.#giveBack();
@@ -87,7 +89,10 @@ export class WaitingRequest implements Waiting {
     this.#options.onSettled();
   }
 
-  /** The last gate comes first: the request that gets the gateway's seat then may need none of the others. */
+  /**
+   * The slot at the last gate, that of the whole gateway, is given back first: the request that gets it then has all
+   * its slots and can run at once.
+   */
   #giveBack(): void {
     const { gates } = this.#options;
     for (let i = this.#taken - 1; i >= 0; i--) gates[i]!.leave();

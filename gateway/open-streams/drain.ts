@@ -1,36 +1,45 @@
-// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop accepting, let short
-// requests finish, end watches between two events, abort the rest when the grace is over. A list that is cut must look
-// cut, so that kubectl exits non-zero; only a watch may end cleanly. An answer that is written has not left the process
-// yet, so connections are waited for.
+// The orderly shutdown, in the order of kube-apiserver: readyz fails, no new requests are accepted, short requests
+// finish, watches end after a complete event, and what is left is aborted when the grace period is over. A list that is
+// cut must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Bytes that were written may not have
+// left the process yet, so it also waits for connections to close.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
 
-/** How long the end of the process waits for an audit webhook (its events are kept on disk) and a trace collector. */
+/**
+ * How many milliseconds the shutdown waits for the audit webhook and the trace collector. Audit events that were not
+ * sent stay on disk.
+ */
 export const flushMs = 3000;
 
-/** What is drained and how long it may take. */
+/** What is shut down, and how long that may take. */
 export interface DrainParts {
   readonly listener: Pick<Listener, 'drain'>;
   readonly openStreams: OpenStreams;
-  /** readyz fails from now on. */
+  /** Makes readyz fail. */
   readonly setUnready: () => void;
-  /** New requests are refused from now on. */
+  /** Makes the gateway refuse new requests. */
   readonly setRefusing: () => void;
   readonly delayMs: number;
   readonly graceMs: number;
 }
 
-/** Watches that are ended each second, as in kube-apiserver; more when the grace is too short for that. */
+/**
+ * At shutdown, at least so many watches are ended per second, as in kube-apiserver; more when the grace period is too
+ * short for that.
+ */
 const leastWatchesPerSecond = 200;
-/** Share of the grace after which the last watch is ended. */
+/** At shutdown, all watches have been ended by this share of the grace period. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 
-/** Part of the grace kept for sending the aborts (RST_STREAM, close) to clients. */
+/**
+ * The last milliseconds of the grace period are kept for telling clients that their requests are aborted (RST_STREAM,
+ * close).
+ */
 const abortMs = 250;
 
-/** Resolves when no request is open and no connection is left, or the grace is over. */
+/** Resolves when no request is open and no connection is left, or when the grace period is over. */
 export async function drain(parts: DrainParts): Promise<void> {
   const { openStreams } = parts;
   parts.setUnready();
@@ -48,8 +57,8 @@ export async function drain(parts: DrainParts): Promise<void> {
 }
 
 /**
- * Ends watches a few at a time. Their clients open them again at once, and thousands in one moment would overload the
- * other replicas and the members.
+ * Ends watches a few at a time. Clients open their watches again at once, and thousands in one moment would overload
+ * the other replicas and the clusters.
  */
 function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void } {
   const watches = [...openStreams].filter(({ kind }) => kind === 'watch');
@@ -69,7 +78,7 @@ function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void }
   return { stop: () => clearInterval(timer) };
 }
 
-/** Whether the promise resolved in time. */
+/** Whether the promise resolved before the timeout. */
 async function within(timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), Math.max(0, timeoutMs));

@@ -1,6 +1,5 @@
-// Ends streams early and tells the client why where the protocol can. An exchange without a stream (the member has not
-// answered) can only be cut. A registration that is removed or closed ends its streams: otherwise they would outlive
-// every right.
+// Ends open streams early and tells the client why, where the protocol allows it. When a cluster is removed or becomes
+// unusable, its streams must end; otherwise they would go on without anybody checking their rights.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -8,15 +7,18 @@ import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams
 import type { Connections } from '../../routing/members/target.ts';
 import { statusObject } from '../status.ts';
 
-/** @param open the stream, or the exchange where there is none yet */
+/**
+ * Ends a stream with a Status as its last message. A request that the cluster has not answered yet can only be cut.
+ * @param open the stream, or the request while there is no stream
+ */
 export function endStream(open: OpenStream | Inbound, reason: GatewayError): void {
   if ('kind' in open) open.end(reason, JSON.stringify(statusObject(reason)));
   else open.abort();
 }
 
 /**
- * Ends the streams of a registration that is removed, and of one that lost its credential or may not be used any more.
- * A credential that is replaced by another ends nothing: clients must not notice a rotation.
+ * Ends the streams of a cluster when the cluster is removed, loses its credential or becomes unusable. A credential
+ * that is replaced by another ends nothing: clients must not notice a rotation.
  */
 export function followRegistrations(
   store: Pick<ClusterStore, 'subscribe'>,

@@ -1,6 +1,6 @@
-// Ends streams whose outgoing identity the rules no longer give: a watch that lives for days would otherwise keep the
-// identity of a rule that was removed. The identity is made anew and compared, and only streams for which it differs
-// are cut.
+// Ends streams whose user the rules would map to another user now. Without this, a watch that lives for days would keep
+// the identity of a rule that was removed. When the rules change, the user is computed again, and only streams for
+// which it differs are ended.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -8,32 +8,35 @@ import type { ClusterStore } from '../../cache/model/store.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { OutgoingIdentities } from '../start/outgoing.ts';
 
-/** One exchange that may last. */
+/** A request that may stay open for long, for example a watch. */
 export interface OutgoingStream {
   readonly user: User;
-  /** The registration it was sent to. */
+  /** The cluster that it was sent to. */
   readonly cluster: ClusterSpec;
-  /** The identity that the member was sent. */
+  /** The user that the cluster was told to impersonate. */
   readonly outgoing: User;
-  /** Ends it, visibly cut for the client. */
+  /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;
 }
 
-/** The streams that are followed. */
+/** The open streams whose identity is checked when rules change. */
 export interface OutgoingStreams {
   follow(stream: OutgoingStream): void;
   forget(stream: OutgoingStream): void;
   close(): void;
 }
 
-/** Follows the rules file and the annotations of clusters. */
+/**
+ * Watches the identity rules and the annotations of clusters. When they change, it ends the streams whose identity is
+ * no longer the right one.
+ */
 export function startOutgoingStreams(
   identities: Pick<OutgoingIdentities, 'identity' | 'onChange'>,
   store: Pick<ClusterStore, 'getByUid' | 'subscribe'>,
 ): OutgoingStreams {
   const streams = new Set<OutgoingStream>();
   const review = (stream: OutgoingStream): void => {
-    // A registration that is gone ends its streams itself.
+    // When the cluster has been removed, followRegistrations ends its streams.
     const spec = store.getByUid(stream.cluster.uid)?.spec;
     if (spec === undefined) return;
     try {

@@ -1,5 +1,6 @@
-// Asks again, for every open stream, whether its caller is still the same and may still do this, and ends the streams
-// of callers who may not. While the hub cannot be asked no stream is ended: it would be every watch of every user.
+// Checks every open stream regularly: whether its credential is still valid for the same user, and whether the user may
+// still do this. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise every watch
+// of every user would end at once.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';
@@ -9,49 +10,66 @@ import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** One exchange that may last, as it was let in. */
+/** A request that may stay open for long, with what is needed to check its rights again. */
 export interface ReviewedStream {
-  /** What the caller showed. Holds the credential; kept only as long as the exchange. */
+  /** The request's headers and certificate. It contains the credential and must not be kept longer than the stream. */
   readonly request: AuthenticationRequest;
   readonly caller: User;
-  /** The questions that the authorizer answered, with what is known of the cluster now. */
+  /** The questions to ask the authorizer again, with the present labels of the cluster. */
   questions(): readonly Attributes[];
-  /** Ends it, visibly cut for the client. */
+  /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;
 }
 
-/** The streams under review. */
+/** The open streams whose credentials and rights are checked regularly. */
 export interface StreamReviews {
   follow(stream: ReviewedStream): void;
   forget(stream: ReviewedStream): void;
-  /** Reviews every stream once; resolves when all are done. */
+  /** Checks every open stream once; resolves when all have been checked. */
   sweep(): Promise<void>;
-  /** Ends every stream whose credential has ended. */
+  /** Ends every stream whose credential has expired. */
   expire(): void;
   close(): void;
 }
 
-/** What reviews depend on. Authenticator and authorizer are those of new requests, with their caches. */
+/**
+ * Options of {@link startStreamReviews}. Authenticator and authorizer are those of new requests, so their caches are
+ * shared.
+ */
 export interface StreamReviewOptions {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly intervalMs?: number;
-  /** Streams end with the credential that opened them; otherwise only rights are reviewed. Default true. */
+  /**
+   * True (the default): a stream ends when the credential that opened it expires or is revoked. False: only rights are
+   * checked.
+   */
   readonly endExpired?: boolean;
-  /** Unix milliseconds: certificates and tokens end by the wall clock. */
+  /**
+   * Returns the present time in milliseconds since 1970, with which the expiry of certificates and tokens is compared.
+   */
   readonly now?: () => number;
 }
 
-/** With caches of 10 s a revoked right is seen by the second sweep at the latest: a stream ends within 60 s. */
+/**
+ * Milliseconds between two checks of all streams. Answers of the hub are cached for 10 seconds, so a revoked right is
+ * found by the second check at the latest: the stream ends within 60 seconds.
+ */
 export const defaultIntervalMs = 30_000;
-/** How often credentials are checked whose end is known. */
+/** Milliseconds between two checks of credentials with a known expiry. */
 const expiryIntervalMs = 1_000;
-/** Reviews under way at the same time: many streams share few tokens, and the hub is asked once for each. */
+/**
+ * How many streams are checked at the same time. It can be small: many streams share a token, and the hub is asked once
+ * for each token.
+ */
 const concurrency = 16;
-/** After so many reviews from caches, other work of the process gets its turn. */
+/** After so many checks that needed no request to the hub, other work of the process gets its turn. */
 const batch = 200;
 
-/** Starts the clock. Streams of one token share its review, since all of them are reviewed within one sweep. */
+/**
+ * Starts to check open streams regularly. Streams with the same token share one review, since all streams are checked
+ * together.
+ */
 export function startStreamReviews(options: StreamReviewOptions): StreamReviews {
   return new RunningReviews(options);
 }
@@ -60,7 +78,7 @@ class RunningReviews implements StreamReviews {
   readonly #options: StreamReviewOptions;
   readonly #endExpired: boolean;
   readonly #streams = new Set<ReviewedStream>();
-  /** Those of `#streams` whose credential says when it ends. */
+  /** Those of `#streams` whose credential has a known expiry. */
   readonly #expiring = new Set<ReviewedStream>();
   readonly #timers: readonly NodeJS.Timeout[];
   #sweeping: Promise<void> | undefined;
@@ -128,12 +146,14 @@ class RunningReviews implements StreamReviews {
       if (error instanceof GatewayError && error.code === 'HUB_UNAVAILABLE') return;
       if (!this.#streams.has(stream)) return;
       const known = error instanceof GatewayError ? error : undefined;
-      stream.end(known ?? new GatewayError('INTERNAL', 'the stream could not be reviewed', { cause: error }));
+      stream.end(
+        known ?? new GatewayError('INTERNAL', 'the rights to this stream could not be checked', { cause: error }),
+      );
     }
   }
 
   async #reviewCaller({ request, caller }: ReviewedStream): Promise<void> {
     if (isSameIdentity(await this.#options.authenticate(request), caller)) return;
-    throw new GatewayError('UNAUTHENTICATED', 'the credential stands for another identity now; connect again');
+    throw new GatewayError('UNAUTHENTICATED', 'the credential belongs to another user now; connect again');
   }
 }

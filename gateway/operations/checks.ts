@@ -1,6 +1,6 @@
-// What livez and readyz ask of a gateway. With a bad edit, a hub that is down or a member that is gone the gateway
-// still serves what it knows, so those are notes and no failures. Only "no clusters known yet" and "shutting down" take
-// it out of service.
+// The checks behind livez and readyz. An invalid change of a file, a hub that is down or a cluster that does not answer
+// is only noted: the gateway still serves what it knows. Only "no clusters known yet" and "shutting down" make it
+// unready.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { HealthCheck } from './health.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -8,7 +8,7 @@ import type { Reloading } from '../start/reloading.ts';
 import type { Sources } from '../start/sources.ts';
 import type { Users } from '../start/users.ts';
 
-/** What the checks look at. */
+/** The parts of a gateway that the checks look at. */
 export interface CheckedParts {
   readonly shuttingDown: () => boolean;
   readonly reloading: Pick<Reloading, 'faults'>;
@@ -18,7 +18,7 @@ export interface CheckedParts {
   readonly clusters: () => readonly ClusterRecord[];
 }
 
-/** Files and objects of which an earlier good state is served. */
+/** Files, and objects on the hub, whose last change was invalid. Their earlier valid content stays in use. */
 export function staleInputs({
   reloading,
   sources,
@@ -26,7 +26,7 @@ export function staleInputs({
   return [...reloading.faults(), ...sources.problems().filter(({ stale }) => stale)];
 }
 
-/** The checks in the order in which they are listed. */
+/** All checks for livez and readyz, in the order in which `?verbose` lists them. */
 export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
   const { sources, hub, users } = parts;
   const configurationNotes = (): string[] => [

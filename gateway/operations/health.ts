@@ -1,26 +1,36 @@
-// /livez, /readyz and /healthz in the form of kube-apiserver (apiserver/pkg/server/healthz). Without authentication
-// only `ok` or the names of failed checks are shown. A member that does not answer never makes the gateway unready.
+// The endpoints /livez, /readyz and /healthz, with answers like kube-apiserver's (apiserver/pkg/server/healthz).
+// Callers without authentication see only `ok` or the names of failed checks. A cluster that does not answer never
+// makes the gateway unready.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { queryFlag } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';
 import { textResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 
-/** One named check: undefined when fine. `note` is shown only to authenticated callers who ask `?verbose`. */
+/**
+ * One named check. `fault` returns undefined when all is well, otherwise what is wrong. `note` returns further text,
+ * which only authenticated callers of `?verbose` see.
+ */
 export interface HealthCheck {
   readonly name: string;
-  /** Which of the three paths run it. */
+  /** The endpoints that run the check. /healthz runs the checks of livez. */
   readonly on: readonly ('livez' | 'readyz')[];
   readonly fault: () => string | undefined;
   readonly note?: () => string | undefined;
 }
 
-/** True for the bare health answers that need no authentication. */
+/**
+ * True for a plain request to a health endpoint, which needs no authentication. Requests with `?verbose` or for a
+ * single check need it.
+ */
 export function isOpenHealth(surface: Surface, query: string): boolean {
   return surface.kind === 'health' && surface.only === undefined && !queryFlag(query, 'verbose');
 }
 
-/** Runs the checks of one path. */
+/**
+ * Runs the checks of a health endpoint and makes its answer.
+ * @throws GatewayError NOT_FOUND for the name of a check that does not exist
+ */
 export function healthResponse(
   surface: Extract<Surface, { kind: 'health' }>,
   query: string,
@@ -30,7 +40,8 @@ export function healthResponse(
   const path = surface.check === 'healthz' ? 'livez' : surface.check;
   const mine = checks.filter((check) => check.on.includes(path));
   const chosen = surface.only === undefined ? mine : mine.filter((check) => check.name === surface.only);
-  if (chosen.length === 0) throw new GatewayError('NOT_FOUND', 'there is no such check');
+  if (chosen.length === 0)
+    throw new GatewayError('NOT_FOUND', 'there is no check with this name; ?verbose lists all checks');
   const verbose = queryFlag(query, 'verbose');
   const lines: string[] = [];
   let failed = 0;

@@ -1,4 +1,4 @@
-// Metrics of the index. They are there from the start of the gateway and empty until the index runs.
+// Metrics of the index. They exist from the start of the gateway and have no values until the index runs.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
@@ -8,7 +8,11 @@ import type { MetricValues } from './read-metric.ts';
 
 type TypeStates = ReturnType<Index['state']>[number]['types'];
 
-/** @param running the index while there is one; @param folder where it is kept */
+/**
+ * Registers the metrics of the index.
+ * @param running returns the index; undefined while it is not started
+ * @param folder where the index is stored
+ */
 export function registerIndexMetrics(registry: Registry, running: () => Index | undefined, folder: string): void {
   const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
     (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
@@ -53,7 +57,7 @@ function bytesOf(folder: string): number {
       .filter((entry) => entry.isFile())
       .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
   } catch {
-    // The folder does not exist yet, or a file was removed while it was read.
+    // The folder does not exist yet, or a file was removed while its size was read.
     return 0;
   }
 }

@@ -1,6 +1,6 @@
-// Shows for each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see
-// it, and in one line when the gateway starts. Each change of a record is an event for all who watch clusters, so
-// progress is shown in tens of percent.
+// Shows for each cluster whether it is in the index: in its record, which `kubectl get clusters` and its watches show,
+// and in one line when the gateway starts. Every change of a record is an event for all watchers, so progress is shown
+// only in steps of ten percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -11,18 +11,21 @@ import { mendCommand } from '../../search/sync/read-as.ts';
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 
-/** Of `--index-resources`. */
+/** The resources of `--index-resources`; undefined when the flag was not given. */
 type Resources = readonly string[] | undefined;
 
-/** Changes within this time are written together. */
+/** Milliseconds for which changes of the index are collected before they are written to the cluster records. */
 const gatherMs = 100;
-/** Progress has no event, so it is read at this interval. */
+/** Milliseconds between two looks at the progress of first lists, for which the index has no event. */
 const progressMs = 2_000;
-/** How often a start waits for clusters that are still read for the first time. */
+/** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;
 const namedClusters = 5;
 
-/** Keeps the records up to date until it is ended. */
+/**
+ * Keeps the index status of all clusters up to date, which `kubectl get clusters` shows.
+ * @returns a function that stops it
+ */
 export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
   let isSyncing = false;
@@ -35,13 +38,15 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     for (const { spec, status } of records.list()) {
       const state = states.get(spec.uid);
       const { indexed: before, ...rest } = status;
-      const indexed = state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), before);
+      const indexed =
+        state === undefined ? undefined : statusOf(indexedOf(state, grantCommandOf(spec, resources)), before);
       isSyncing ||= indexed?.condition.reason === 'Syncing';
       if (indexed !== before) records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters one round takes a while; rounds take a twentieth of the time at most.
+  // With thousands of clusters, updating all records takes a while. The pause before the next update is therefore at
+  // least twenty times as long as the last update took.
   const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
@@ -53,7 +58,7 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** The same object as before when nothing changed. */
+/** The new index status of a cluster; the object `before` itself when nothing has changed. */
 function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
   if (before?.summary === summary && before.condition.message === shown.message) return before;
   const isSame = before?.condition.status === shown.status;
@@ -63,12 +68,18 @@ function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed
   return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...shown, lastTransitionTime }) });
 }
 
-/** The command that lets the index read a cluster, with the kubeconfig context where the gateway knows it. */
-function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
+/**
+ * The command with which an administrator lets the index read a cluster. For a cluster from a kubeconfig it names the
+ * context.
+ */
+function grantCommandOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
-/** One line about the clusters that the index may not read, with the command that grants it; undefined for none. */
+/**
+ * A line for the operator: which clusters the index may not read, and the command that grants it the right. Undefined
+ * when the index may read all clusters.
+ */
 export async function forbiddenLine(
   index: Followed,
   records: Records,
@@ -81,6 +92,6 @@ export async function forbiddenLine(
   const names = found.slice(0, namedClusters).map(({ cluster }) => cluster);
   const more = found.length > names.length ? ` and ${found.length - names.length} more` : '';
   const spec = found.length === 1 ? records.getByUid(found[0]!.uid)?.spec : undefined;
-  const command = mendOf(spec, resources);
+  const command = grantCommandOf(spec, resources);
   return `The index cannot follow ${found.length} of ${states.length} clusters (${names.join(', ')}${more}): they forbid it to read. For each, an administrator runs: ${command}`;
 }

@@ -1,5 +1,6 @@
-// The process log: JSON lines by pino on standard error. Log named fields only, never a whole request or credential.
-// The redaction list is a second protection, not the first (rule "secrets stay inside").
+// The log of the process: lines of JSON on standard error, written by pino. Security: log single named fields, never a
+// whole request or credential. The list of redacted fields is only a second protection (docs/rules.md, "Secrets stay
+// inside").
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 
@@ -10,8 +11,9 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 const secretFields = ['authorization', 'token', 'password', 'key', 'cert', 'credential', 'clientCertificate', 'cookie'];
 
 /**
- * @param destination standard error unless a test says otherwise; written synchronously, so that the last lines before
- * an exit are not lost
+ * Makes the log.
+ * @param destination where tests read the log; by default standard error, written synchronously, so that the last lines
+ * before an exit are not lost
  */
 export function makeLog(level: LogLevel, destination?: DestinationStream): Log {
   return pino(

@@ -1,30 +1,40 @@
-// Who may scrape `/metrics` where others can reach it: the holder of a token that the hub knows and whom the hub lets
-// `get /metrics`. The page holds the names of all clusters, so while the hub cannot be asked the answer is no.
+// Decides who may scrape `/metrics` when its address can be reached by others: the owner of a token that the hub knows
+// and to whom the hub's RBAC allows `get /metrics`. The metrics name all clusters, so scrapes are refused while the hub
+// cannot be asked.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** How the hub is asked; both answers may come from the caches of requests. */
+/** What the hub is asked about scrapes. Answers may come from the caches that requests use. */
 export interface MetricsReviews {
-  /** The user of a token, or undefined (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
+  /**
+   * The user of a token, by a TokenReview; undefined when the hub does not know the token.
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub cannot be asked
+   */
   holderOf(token: string): Promise<User | undefined>;
   /**
-   * Whether RBAC allows the verb `get` on this nonResourceURL (SubjectAccessReview). @throws GatewayError
-   * HUB_UNAVAILABLE
+   * Whether RBAC on the hub allows the user the verb `get` on this non-resource path, by a SubjectAccessReview.
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub cannot be asked
    */
   mayGet(user: User, path: string): Promise<boolean>;
 }
 
-/** Lets a scrape pass or throws. Takes the values of all `Authorization` headers. */
+/**
+ * Decides whether a scrape is allowed: resolves when it is, otherwise rejects with a GatewayError. The argument holds
+ * the values of all `Authorization` headers of the scrape.
+ */
 export type AdmitScrape = (authorization: readonly string[]) => Promise<void>;
 
 const bearerForm = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i;
 
-/** Protects `/metrics` as kube-apiserver's components do: ClusterRole with `nonResourceURLs: [/metrics]`, verb get. */
+/**
+ * Protects `/metrics` as Kubernetes components do: the caller needs a ClusterRole with `nonResourceURLs: [/metrics]`
+ * and the verb get.
+ */
 export function protectMetrics(reviews: MetricsReviews): AdmitScrape {
   return async (authorization) => {
     const token = authorization.length === 1 ? bearerForm.exec(authorization[0]!)?.[1] : undefined;
     if (token === undefined)
-      throw new GatewayError('UNAUTHENTICATED', 'scrape with the bearer token of a ServiceAccount of the hub');
+      throw new GatewayError('UNAUTHENTICATED', 'send the bearer token of a ServiceAccount of the hub');
     const user = await reviews.holderOf(token);
     if (user === undefined) throw new GatewayError('UNAUTHENTICATED', 'the hub does not know this token');
     if (await reviews.mayGet(user, '/metrics')) return;

@@ -1,5 +1,6 @@
-// What is counted, and how it is exported. A request only adds to plain numbers; prom-client reads them when somebody
-// scrapes. Label values are bounded: clusters come from records only, and resources are no label.
+// The metrics of the gateway. A request only adds to plain numbers; prom-client reads these numbers when metrics are
+// scraped. Easy to get wrong: label values must come from a limited set. Cluster names come only from existing records,
+// and resource names are not used as labels.
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -13,24 +14,24 @@ import type { Aggregator, MetricValues } from './read-metric.ts';
 import { codeValues, histogramValues, Series } from './request-series.ts';
 import type { Histogram } from './request-series.ts';
 
-/** What the chain reports about a request. */
+/** Counts requests: `begin` and `end` are called once for each request. */
 export interface RequestMetrics {
   begin(state: Observed): void;
   end(state: Observed, aborted: boolean): void;
 }
 
-/** What is read at scrape time. */
+/** What the metrics show beside the counted requests; it is read when metrics are scraped. */
 export interface MetricSources {
   readonly store: Pick<ClusterStore, 'list' | 'get'>;
   readonly connections: Pick<Connections, 'stats'>;
   readonly openStreams: OpenStreams;
   readonly log: Log;
-  /** Faults of reloads that keep the last good state, by file. */
+  /** Files whose last change was invalid, so that their earlier content stays in use. */
   readonly reloadFaults: () => readonly string[];
   readonly version: string;
 }
 
-/** The registry of one process and the counters behind it. */
+/** Makes the metrics registry of one process and the counters of requests. */
 export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly registry: Registry } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -44,7 +45,7 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   };
 }
 
-/** Adds up requests by cluster and verb. */
+/** Counts requests by cluster and verb. */
 class RequestCounters implements RequestMetrics {
   readonly #sources: MetricSources;
   readonly #series = new Map<string, Map<string, Series>>();
@@ -87,7 +88,8 @@ class RequestCounters implements RequestMetrics {
   }
 
   #seriesOf({ observation }: Observed): Series {
-    // The record's name, not the request's: a Map finds a string that was a key before faster than a new equal one.
+    // The name in the record is used as key, not the equal string from the request: looking up a Map is faster with the
+    // same string object.
     const cluster = observation.cluster === '' ? '' : (this.#sources.store.get(observation.cluster)?.spec.name ?? '');
     const verb = observation.verb === '' ? 'unknown' : observation.verb;
     let ofCluster = this.#series.get(cluster);
@@ -104,7 +106,7 @@ class RequestCounters implements RequestMetrics {
   }
 }
 
-/** What requests have added up to. */
+/** Registers the metrics that count requests. */
 function registerRequestMetrics(registry: Registry, requests: RequestCounters): void {
   const perSeries = (read: (one: Series) => number) => (): MetricValues =>
     requests.all().map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
@@ -155,7 +157,7 @@ function registerRequestMetrics(registry: Registry, requests: RequestCounters): 
   );
 }
 
-/** What streams, connections, clusters and files look like now. */
+/** Registers the metrics that show the present state of streams, connections, clusters and files. */
 function registerStateMetrics(registry: Registry, sources: MetricSources): void {
   const { store, connections, openStreams, reloadFaults, version } = sources;
   const gauge = (name: string, help: string, values: () => MetricValues, aggregator?: Aggregator): void =>
@@ -227,7 +229,10 @@ function logRequest(
   );
 }
 
-/** Query, fragment and the user of an absolute form may be secrets (`?token=`), so the log never has them. */
+/**
+ * The path of a request target, for the log. Security: query, fragment and the user part of an absolute URL may be
+ * secrets (`?token=`), so they are never logged.
+ */
 function pathOf(target: string): string {
   if (!target.startsWith('/')) return '';
   const end = target.search(/[?#]/);

@@ -1,6 +1,6 @@
-// The operations listener: plain HTTP/1.1 with metrics and health on loopback, or TLS with nothing but protected
-// metrics where others reach it. Nothing here reaches a cluster, but a reader learns the names of all clusters, so it
-// listens elsewhere only when a flag says so.
+// The operations listener. On a loopback address it serves metrics and health over plain HTTP. On any other address it
+// serves only metrics, over TLS, to callers who may read them. Nothing here reaches a cluster, but metrics contain the
+// names of all clusters. So it listens beyond loopback only when a flag says so.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -15,33 +15,37 @@ import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 import type { AdmitScrape } from './metrics-protection.ts';
 
-/** A running operations listener. */
+/** The running listener for metrics and health checks. */
 export interface Operations {
   readonly url: string;
-  /** New connections get this certificate; nothing on a loopback address, which speaks plain HTTP. */
+  /**
+   * Uses this certificate for new connections. It has no effect on a loopback address, where the listener speaks plain
+   * HTTP.
+   */
   setTls(pair: OperationsTls): void;
   close(): void;
 }
 
-/** Certificate and key as PEM. */
+/** Certificate and private key as PEM. */
 export interface OperationsTls {
   readonly cert: string;
   readonly key: string;
 }
 
-/** What `/metrics` answers: one registry, or the sum of several. */
+/** What `/metrics` answers: the metrics of one registry, or the sum of several processes. */
 export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
 
-/** What makes it safe to listen on another address than loopback. */
+/** What the listener needs to serve metrics on an address that others can reach. */
 export interface OperationsProtection {
   readonly tls: OperationsTls;
   readonly admit: AdmitScrape;
 }
 
 /**
- * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit`
- *   lets pass; undefined without a hub: then the listener is as open as its address
- * @throws Error with the system's code when the address cannot be had
+ * Opens the listener for metrics and health checks.
+ * @param protection used when `at` is not a loopback address: then only `/metrics` is served, over TLS, to callers that
+ * `admit` allows. Undefined without a hub: then everybody who reaches the address may read everything
+ * @throws Error (rejects) with the system's error code when the address cannot be used
  */
 export async function startOperations(
   at: HostPort,
@@ -85,7 +89,7 @@ function makeApp(registry: MetricsPage, checks: readonly HealthCheck[], admit: A
     const here = admit === undefined ? 'here are /metrics, /livez, /readyz and /healthz' : 'here is /metrics';
     response.status(404).type('text/plain').send(`${here}\n`);
   });
-  // Express knows an error handler by its four parameters.
+  // Express recognises an error handler by its four parameters, so `_next` must stay.
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     if (response.headersSent) {
       response.destroy();
@@ -111,7 +115,7 @@ function addHealth(app: Express, checks: readonly HealthCheck[]): void {
   }
 }
 
-/** Every value sent: node keeps only the first of a repeated Authorization in `headers`. */
+/** The values of all Authorization headers. Node's `request.headers` has only the first of several. */
 function authorizationOf(request: Request): readonly string[] {
   const raw = request.rawHeaders;
   return raw.filter((_value, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === 'authorization');

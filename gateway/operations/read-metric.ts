@@ -1,14 +1,17 @@
-// Metrics whose values are read when somebody scrapes, so that requests only add to plain numbers. Label values must
-// come from a bounded set.
+// Metrics whose values are read when they are scraped, so that requests only add to plain numbers. Label values must
+// come from a limited set, or the number of time series grows without end.
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 
 /** The values of a metric at one scrape. */
 export type MetricValues = readonly MetricValue<string>[];
 
-/** How the values of several processes become one; `first`: only those of the first process count. */
+/** How the values of several worker processes are combined. `first` takes the value of the supervising process only. */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
-/** Registers one; prom-client asks any metric only for get(). */
+/**
+ * Registers a metric whose values the function `values` returns. It need not be a prom-client metric object:
+ * prom-client only calls its `get()`.
+ */
 export function registerRead(
   registry: Registry,
   name: string,
@@ -29,12 +32,12 @@ export function registerRead(
   registry.registerMetric(metric as never);
 }
 
-/** The values of a metric without labels. */
+/** The value of a metric that has no labels. */
 export function single(value: number): MetricValues {
   return [{ labels: {}, value }];
 }
 
-/** The values of a metric with one label. */
+/** The values of a metric with one label: pairs of label value and number. */
 export function by(label: string, values: Iterable<readonly [string, number]>): MetricValues {
   return Array.from(values, ([key, value]) => ({ labels: { [label]: key }, value }));
 }

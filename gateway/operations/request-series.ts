@@ -1,10 +1,12 @@
-// The counters behind the request metrics: plain numbers, so that a request adds to them and nothing else.
+// The counters of requests. They are plain numbers, so that a request only has to add to them.
 import type { MetricValue } from 'prom-client';
 
-/** kube-apiserver's buckets of apiserver_request_duration_seconds, in seconds. */
+/**
+ * Upper bounds of the histogram buckets in seconds, the same as in kube-apiserver's apiserver_request_duration_seconds.
+ */
 const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 
-/** How long requests took. */
+/** A histogram of durations. */
 export class Histogram {
   readonly counts = new Float64Array(buckets.length + 1);
   sum = 0;
@@ -19,7 +21,7 @@ export class Histogram {
   }
 }
 
-/** The requests of one verb to one cluster. */
+/** Counters of the requests with one verb to one cluster. */
 export class Series {
   readonly cluster: string;
   readonly verb: string;
@@ -37,12 +39,15 @@ export class Series {
   }
 }
 
-/** Requests by HTTP code. */
+/** Number of requests by HTTP status code. */
 export function codeValues({ cluster, verb, codes }: Series): MetricValue<string>[] {
   return [...codes].map(([code, value]) => ({ labels: { cluster, verb, code: String(code) }, value }));
 }
 
-/** @param name of the metric, as its buckets are named after it */
+/**
+ * The values of a histogram as prom-client exports them.
+ * @param name name of the metric; `_bucket`, `_sum` and `_count` are added to it
+ */
 export function histogramValues(name: string, one: Series, histogram: Histogram): MetricValue<string>[] {
   const labels = { cluster: one.cluster, verb: one.verb };
   const values: (MetricValue<string> & { metricName: string })[] = [];

@@ -1,13 +1,16 @@
-// What the probe found about a member, as conditions of its cluster.
+// Turns the results of a probe into conditions of the cluster.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterStatus, Condition } from '../../cache/model/records.ts';
 
-/** A condition without its transition time, which {@link withTransitions} adds. */
+/** A condition without lastTransitionTime; {@link withTransitions} adds it. */
 export function condition(type: string, status: Condition['status'], reason: string, message: string): Condition {
   return { type, status, reason, message, lastTransitionTime: '' };
 }
 
-/** Whether a member whose `/readyz` was answered can be used, and whether it is ready. */
+/**
+ * The conditions `Available` and `Ready` of a cluster that has answered `/readyz`.
+ * @param readyStatus HTTP status of that answer
+ */
 export function answeredConditions(readyStatus: number): readonly Condition[] {
   const available =
     readyStatus === 401
@@ -18,7 +21,7 @@ export function answeredConditions(readyStatus: number): readonly Condition[] {
           "the cluster refused the gateway's credential (401); it may have expired",
         )
       : condition('Available', 'True', 'Answering', 'the API server answers');
-  // An unauthorized /readyz still came from a live API server; only a 5xx says that it is not ready.
+  // A 401 or 403 from /readyz still comes from a running API server. Only a 5xx means that the API server is not ready.
   const readiness =
     readyStatus >= 500
       ? condition('Ready', 'False', 'NotReady', `/readyz answered ${readyStatus}`)
@@ -26,13 +29,16 @@ export function answeredConditions(readyStatus: number): readonly Condition[] {
   return [available, readiness];
 }
 
-/** A member that cannot be asked. A silent one is Unknown, like a node whose heartbeat is missing. */
+/**
+ * The condition `Available` of a cluster that could not be asked. When it did not answer in time, the status is
+ * Unknown, like that of a node whose heartbeat is missing.
+ */
 export function failedCondition(fault: GatewayError): Condition {
   const reason = reasonOfCode.get(fault.code) ?? 'Unreachable';
   return condition('Available', isSilence(fault) ? 'Unknown' : 'False', reason, fault.message);
 }
 
-/** Whether the member did not answer in time. */
+/** Whether the error means that the cluster did not answer in time. */
 export function isSilence(fault: GatewayError): boolean {
   return fault.code === 'MEMBER_TIMEOUT';
 }
@@ -46,12 +52,15 @@ const reasonOfCode: ReadonlyMap<string, string> = new Map([
   ['CLUSTER_UNUSABLE', 'InvalidConfiguration'],
 ]);
 
-/** Whether the cluster could be used when it was probed last. */
+/** Whether the cluster was available at its last probe. */
 export function wasAvailable({ status }: ClusterRecord): boolean {
   return status.conditions.some(({ type, status: is }) => type === 'Available' && is === 'True');
 }
 
-/** The status of a cluster. @param latencyMs undefined when it did not answer */
+/**
+ * The status of a cluster, from the results of a probe.
+ * @param latencyMs how long the cluster took to answer; undefined when it did not
+ */
 export function statusOf(
   record: ClusterRecord,
   conditions: readonly Condition[],
@@ -64,7 +73,7 @@ export function statusOf(
   return { conditions: [...conditions, ...insecure], version, latencyMs };
 }
 
-/** Keeps the transition time of conditions whose status did not change (metav1.Condition). */
+/** Sets lastTransitionTime: a condition whose status did not change keeps its time, as for metav1.Condition. */
 export function withTransitions(old: ClusterStatus, found: ClusterStatus): ClusterStatus {
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   return {
@@ -78,8 +87,8 @@ export function withTransitions(old: ClusterStatus, found: ClusterStatus): Clust
 }
 
 /**
- * The latency to show. One that changed by less than half stays as it was, so that a watch of `clusters` does not print
- * every heartbeat.
+ * The latency to show, in milliseconds. The old value is kept unless the new one differs by about half or more, so that
+ * a watch of `clusters` does not get an event at every probe.
  */
 export function steady(oldMs: number | undefined, newMs: number): number {
   if (oldMs !== undefined && newMs < oldMs * 1.5 + 5 && newMs > oldMs / 2 - 5) return oldMs;

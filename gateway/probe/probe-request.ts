@@ -1,24 +1,24 @@
-// One small request of the probe, over the connections that requests use. It passes an open breaker, since its answer
-// is what closes the breaker again, and its deadline is for the whole answer.
+// One small request of the probe, sent over the same connections as requests of callers. It is sent even when the
+// circuit breaker of the cluster is open, since its success closes the breaker. Its timeout covers the whole answer.
 import type { IdentityMode } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { callMember, readWhole } from '../../routing/members/member-call.ts';
 import type { Target } from '../../routing/members/target.ts';
 
-/** The name probes impersonate; callers may not have it (auth/callers/reserved.ts). */
+/** The user that probes impersonate. Callers may not have this name (auth/callers/reserved.ts). */
 const probeUser = makeUser({ name: 'portcullis:probe' });
 const maxAnswerBytes = 1024 * 1024;
 
-/** A small answer, whole. */
+/** A complete answer to a probe. */
 export interface ProbeAnswer {
   readonly status: number;
   readonly body: Buffer;
 }
 
 /**
- * Sends GET, or POST when there is a body, and collects the answer.
- * @throws GatewayError (rejects) as the transport does, MEMBER_TIMEOUT after `timeoutMs`, MEMBER_BAD_RESPONSE for more
- *   than 1 MiB
+ * Sends a GET, or a POST when there is a body; resolves with the whole answer.
+ * @throws GatewayError (rejects) MEMBER_TIMEOUT after `timeoutMs`, MEMBER_BAD_RESPONSE for an answer above 1 MiB, or an
+ * error of the connection
  */
 export async function ask(
   target: Target,

@@ -1,6 +1,7 @@
-// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition names a
-// missing rule before a user runs into it. These reviews go out as the gateway itself; everything else impersonates. A
-// member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing them.
+// Asks a cluster what the gateway's own credential may impersonate, so that a condition names a missing RBAC rule
+// before a user is refused. These reviews are sent as the gateway itself; other probes impersonate a user. Easy to get
+// wrong: a cluster before Kubernetes 1.36 says yes to the verbs of constrained impersonation although it does not have
+// it.
 import type { Condition } from '../../cache/model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
@@ -14,16 +15,16 @@ interface Right {
 }
 
 /**
- * Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client
- * certificates) need.
+ * Impersonation rights to ask for. `always` marks those that every user needs; the others are needed only for
+ * ServiceAccounts, and for users with a uid or extra, as client certificates give.
  */
 const impersonationRights: readonly Right[] = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
   { group: authentication, resource: 'uids', always: false },
-  // RBAC can grant userextras only key by key; this is the one that client certificates and ServiceAccount tokens
-  // bring.
+  // RBAC can grant userextras only for single keys. The key asked for comes with client certificates and ServiceAccount
+  // tokens.
   {
     group: authentication,
     resource: 'userextras',
@@ -33,8 +34,8 @@ const impersonationRights: readonly Right[] = [
 ];
 
 /**
- * The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in
- * another group.
+ * The rights for constrained impersonation (KEP-5284, on by default from Kubernetes 1.36). Unlike classic
+ * impersonation, it has users and groups in the API group authentication.k8s.io.
  */
 const constrainedRights = [
   { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
@@ -42,17 +43,17 @@ const constrainedRights = [
 ];
 const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-/** A condition without its transition time, which the probe adds. */
+/** A condition without lastTransitionTime; the probe adds it. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
-/** A review that was answered with another status than 201. */
+/** Thrown when a review was answered with a status other than 201. */
 class ReviewFailed extends Error {}
 
 /**
- * The condition `ImpersonationAllowed`.
- * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 means that impersonation does not work
- *   after all
- * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
+ * Finds the condition `ImpersonationAllowed` of a cluster.
+ * @param readyStatus status of `/readyz` when the probe asked it with impersonation; 403 means that impersonation does
+ * not work, whatever the reviews say
+ * @throws GatewayError (rejects) when the cluster does not answer; SyntaxError when its answer is not JSON
  */
 export async function impersonationFinding(target: Target, timeoutMs: number, readyStatus: number): Promise<Finding> {
   try {

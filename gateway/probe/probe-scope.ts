@@ -1,11 +1,11 @@
-// Asks a member whether the gateway's credential may do more there than impersonate: a thief of the credential could do
-// that too, and so could a bug of ours that loses an identity. What every authenticated user may do is no fault of the
-// credential, so it is asked as the probe's user and subtracted.
+// Asks a cluster whether the gateway's credential may do more than impersonate. Anybody who stole the credential could
+// do that too, and so could a bug that loses the caller's identity. Rights that every authenticated user has are not
+// the credential's fault, so they are asked for as the probe's user and subtracted.
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';
 
-/** A rule of a SelfSubjectRulesReview; it has resources or nonResourceURLs. */
+/** A rule in a SelfSubjectRulesReview. It has either resources or nonResourceURLs. */
 export interface ReviewedRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -16,11 +16,17 @@ export interface ReviewedRule {
 
 const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-/** The review is of one namespace and lists all cluster-wide rules; this namespace is in every cluster. */
+/**
+ * The namespace in a SelfSubjectRulesReview, which also lists all cluster-wide rules. `default` exists in every
+ * cluster.
+ */
 const namespace = 'default';
 const shownRules = 3;
 
-/** What the probe and `system:service-account-issuer-discovery`, which every ServiceAccount has, may get. */
+/**
+ * Paths that the gateway's credential may read without being reported: the probe needs some, and
+ * `system:service-account-issuer-discovery` gives the others to every ServiceAccount.
+ */
 const harmlessUrls: ReadonlySet<string> = new Set([
   '/version',
   '/version/',
@@ -40,16 +46,16 @@ const selfReviews: ReadonlySet<string> = new Set([
 const impersonationVerb = /^impersonate(?:$|:|-on:)/;
 
 /**
- * The condition `Overprivileged`, or undefined when the credential may impersonate and nothing more.
- * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
+ * Finds the condition `Overprivileged`; undefined when the gateway's credential may do nothing more than impersonate.
+ * @throws GatewayError (rejects) when the cluster does not answer; SyntaxError when its answer is not JSON
  */
 export async function scopeFinding(target: Target, timeoutMs: number): Promise<Finding | undefined> {
   const own = await rulesOf(target, 'self', timeoutMs);
   if (own === undefined) return undefined;
   const everybodys = (await rulesOf(target, 'impersonate', timeoutMs))?.rules ?? [];
   const broader = broaderRules(own.rules, everybodys);
-  // An authorizer that cannot list its rules (webhook, AlwaysAllow in part) can still be asked about everything at
-  // once.
+  // Some authorizers (webhook, AlwaysAllow) cannot list their rules. So such a cluster is asked whether everything is
+  // allowed.
   if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
     broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
   if (broader.length === 0) return undefined;
@@ -63,7 +69,7 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   };
 }
 
-/** The rules that give more than impersonation, than the probe needs, and than every user has. */
+/** The rules of `own` that allow more than impersonation, except what the probe needs and what every user may do. */
 export function broaderRules(own: readonly ReviewedRule[], everybodys: readonly ReviewedRule[]): ReviewedRule[] {
   const known = new Set(everybodys.map(ruleKey));
   return own.filter((rule) => {
@@ -95,7 +101,7 @@ function ruleKey({
   return JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs].map((list) => list.toSorted()));
 }
 
-/** `get, list secrets, configmaps`: at most three of each. */
+/** A rule as text, for example `get, list secrets, configmaps`. At most three verbs and three resources are named. */
 function ruleText({ verbs, apiGroups = [], resources = [], nonResourceURLs = [] }: ReviewedRule): string {
   const some = (list: readonly string[]): string =>
     list.length > 3 ? `${list.slice(0, 3).join(', ')}, …` : list.join(', ');

@@ -1,6 +1,6 @@
-// Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to
-// impersonate. Probes go out as `portcullis:probe`, a name refused to callers; only the reviews of the gateway's own
-// rights go out as the gateway.
+// Probes every cluster regularly: version, readiness, latency, and what the gateway's credential may do. Probes
+// impersonate the user `portcullis:probe`, a name that callers cannot have. Only reviews of the gateway's own rights
+// are sent as the gateway.
 import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -22,58 +22,67 @@ import { impersonationFinding } from './probe-rights.ts';
 import { scopeFinding } from './probe-scope.ts';
 import type { Log } from '../operations/log.ts';
 
-/** How often and how long; milliseconds. */
+/** Interval and timeout of probes, in milliseconds. */
 export interface ProbeTiming {
   readonly intervalMs: number;
-  /** Each interval is shortened or stretched by up to this share, so that clusters are not asked in step. */
+  /**
+   * Share from 0 to 1. Each interval is made shorter or longer by a random part of up to this share, so that clusters
+   * are not all probed at the same moment.
+   */
   readonly jitter: number;
   readonly timeoutMs: number;
 }
 
 export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2, timeoutMs: 5_000 };
 
-/** Time between the first probes of two clusters at the start: about what a handshake and a few requests take. */
+/**
+ * At the start, milliseconds between the first probes of two clusters: about the time of a handshake and a few
+ * requests.
+ */
 const firstProbeMs = 2;
 
 /**
- * Probes a second of all clusters together; with more clusters each is asked less often, since requests learn at once
- * that one is gone.
+ * Maximum number of probes per second for all clusters together. With many clusters each is probed less often. That
+ * does no harm, since a request notices at once when its cluster is gone.
  */
 const probesPerSecond = 100;
 
-/** Rights and version seldom change: they are asked for after this time, or so many intervals if that is longer. */
+/**
+ * A cluster's version and the gateway's rights in it seldom change. They are asked for again after this time, or after
+ * six probe intervals if that is longer.
+ */
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
-/** After so many probes without an answer in a row, no more requests are sent. */
+/** After so many probes in a row without an answer, no more requests are sent to the cluster. */
 const silencesToTrip = 2;
 
 export interface Probe {
   close(): void;
 }
 
-/** Gets what concerns requests, for the processes that send them. */
+/** Receives results of probes. Worker processes use them to decide whether to send requests to a cluster. */
 export interface ProbeFindings {
   answered(cluster: ClusterSpec): void;
-  /** No requests are to be sent until it has answered. */
+  /** The cluster does not answer: send no requests until `answered` is called. */
   silent(cluster: ClusterSpec, fault: GatewayError): void;
-  /** The cluster answered 401. */
+  /** The cluster answered 401 to the gateway's credential. */
   credentialRefused(cluster: ClusterSpec): void;
 }
 
-/** What a probe depends on. */
+/** What the health probe needs from other parts of the gateway. */
 export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;
   readonly identity: IdentityMode;
-  /** Why no request can be sent to a cluster although it answers; undefined when requests can. */
+  /** Why no request can be sent to a cluster although it answers; undefined when requests can be sent. */
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
   readonly findings?: ProbeFindings;
 }
 
-/** Starts probing every cluster of the store, now and in the future. */
+/** Starts to probe every cluster of the store, and each cluster that is added later. */
 export function startProbe(parts: ProbeParts): Probe {
   return new RunningProbe(parts);
 }
@@ -81,11 +90,11 @@ export function startProbe(parts: ProbeParts): Probe {
 class RunningProbe implements Probe {
   readonly #parts: ProbeParts;
   readonly #timing: ProbeTiming;
-  /** The next probe of each cluster, by uid. */
+  /** Timer of the next probe of each cluster, by the cluster's UID. */
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** How many probes in a row had no answer, by uid. */
+  /** How many probes in a row had no answer, by the cluster's UID. */
   readonly #silences = new Map<string, number>();
-  /** What was found last about the gateway's rights, by uid. */
+  /** The last result of asking each cluster for the gateway's rights, by the cluster's UID. */
   readonly #rights = new Map<string, { readonly atMs: number; readonly conditions: readonly Condition[] }>();
   readonly #unsubscribe: () => void;
   #closed = false;
@@ -99,7 +108,8 @@ class RunningProbe implements Probe {
       else if (type === 'ADDED' || !this.#timers.has(uid)) this.#schedule(uid, Math.random() * 200);
     });
     const known = parts.store.list();
-    // Ten thousand handshakes in one moment would keep requests waiting for as long as they take.
+    // At the start, the first probes are spread over time. Ten thousand handshakes at once would delay requests of
+    // callers.
     const spreadMs = Math.min(this.#timing.intervalMs, known.length * firstProbeMs);
     for (const record of known) this.#schedule(record.spec.uid, Math.random() * spreadMs);
   }
@@ -154,7 +164,10 @@ class RunningProbe implements Probe {
     }
   }
 
-  /** @throws GatewayError (rejects) when the member does not answer */
+  /**
+   * Probes one cluster.
+   * @throws GatewayError (rejects) when the cluster does not answer
+   */
   async #ask(record: ClusterRecord, uid: string): Promise<ClusterStatus> {
     const { identity, connections } = this.#parts;
     const { timeoutMs } = this.#timing;
@@ -165,7 +178,7 @@ class RunningProbe implements Probe {
     this.#noteAnswer(record, uid, target, ready.status);
     const known = this.#rights.get(uid);
     const areRightsDue = known === undefined || performance.now() - known.atMs >= rightsIntervalOf(this.#intervalMs);
-    // An API server that was away may be another version now.
+    // An API server that was not available may have been upgraded meanwhile, so its version is asked for again.
     const isVersionDue = areRightsDue || record.status.version === '' || !wasAvailable(record);
     const version = isVersionDue ? await this.#versionOf(target, record) : record.status.version;
     let impersonation: readonly Condition[] = [];
@@ -185,7 +198,10 @@ class RunningProbe implements Probe {
     findings?.credentialRefused(spec);
   }
 
-  /** One slow answer may be a busy member; after two in a row no request should wait for it. */
+  /**
+   * Counts a probe without an answer. After one, the cluster may just be busy. After two in a row, requests to the
+   * cluster are refused at once instead of waiting.
+   */
   #noteFailure({ spec }: ClusterRecord, uid: string, fault: GatewayError): void {
     const silent = isSilence(fault) ? (this.#silences.get(uid) ?? 0) + 1 : 0;
     this.#silences.set(uid, silent);
@@ -213,14 +229,21 @@ class RunningProbe implements Probe {
     return conditions;
   }
 
-  /** Why a cluster is of no use to anybody although it answers. */
+  /**
+   * The condition of a cluster that answers but to which no request can be sent, because its identity rules are
+   * invalid.
+   */
   #refusals({ spec }: ClusterRecord): readonly Condition[] {
     const fault = this.#parts.identity === 'self' ? undefined : this.#parts.clusterFault?.(spec);
     return fault === undefined ? [] : [condition('IdentityExchangeValid', 'False', 'InvalidIdentityExchange', fault)];
   }
 }
 
-/** The time between two probes of a cluster, milliseconds, when so many are probed. */
+/**
+ * Milliseconds between two probes of one cluster.
+ * @param wantedMs the configured interval
+ * @param clusters number of clusters that are probed
+ */
 export function probeIntervalMs(wantedMs: number, clusters: number): number {
   return Math.max(wantedMs, (clusters * 1000) / probesPerSecond);
 }

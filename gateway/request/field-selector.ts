@@ -1,20 +1,20 @@
-// The one name that a list or watch is about when its field selector pins it. Authorization by name (`resourceNames`)
-// uses it, as in kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets
-// somebody who may list one object ask for all of them. So a query that is not plain has no name.
+// Finds the single name that a list or watch is limited to by its field selector. As in kube-apiserver's RequestInfo,
+// authorization by name (`resourceNames`) uses it. Security: if the gateway found a name where kube-apiserver finds
+// none, somebody who may list one object could list all. So for an unusual query no name is returned.
 
-/** First value of a query parameter, or undefined. */
+/** Returns the first value of a query parameter; undefined when it is absent. */
 export type QueryReader = (key: string) => string | undefined;
 
-/** Label selectors that `labels.Parse` accepts for certain. */
+/** Matches only simple label selectors, which Go's `labels.Parse` is certain to accept. */
 const plainLabels =
   /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(?:=|==|!=)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?(?:,(?!$)|$))*$/;
-/** At most 18 digits: what Go's ParseInt takes for 64 bits, without the edge. */
+/** Numbers of at most 18 digits, which Go's ParseInt is certain to accept as a 64-bit integer. */
 const plainNumber = /^[+-]?\d{1,18}$/;
 
 /**
- * The name, as `fields.Selector.RequiresExactMatch("metadata.name")` gives it, or undefined. A query of which any list
- * option cannot be decoded pins nothing (requestinfo.go), nor does a selector with escapes or with two names, which Go
- * would sort.
+ * The name to which a list or watch is limited, as Go's `fields.Selector.RequiresExactMatch("metadata.name")` finds it;
+ * undefined for none. There is also none when kube-apiserver might not be able to decode a list option
+ * (requestinfo.go), or when the selector has escapes or two names.
  */
 export function pinnedName(read: QueryReader): string | undefined {
   const selector = read('fieldSelector');
@@ -22,11 +22,12 @@ export function pinnedName(read: QueryReader): string | undefined {
   if (!isPlain(read)) return undefined;
   const name = nameIn(selector);
   if (name === undefined || name === '' || name === '.' || name === '..') return undefined;
-  // Not a path segment, or bytes that are not UTF-8, which Go keeps as they are.
+  // No object can have a name with these characters. U+FFFD stands for bytes that are not UTF-8, which Go keeps as they
+  // are.
   return /[/%\ufffd]/.test(name) ? undefined : name;
 }
 
-/** True when kube-apiserver certainly decodes the other list options without an error. */
+/** True when kube-apiserver is certain to decode `limit`, `timeoutSeconds` and `labelSelector`. */
 function isPlain(read: QueryReader): boolean {
   for (const option of ['limit', 'timeoutSeconds']) {
     const value = read(option);
@@ -35,12 +36,12 @@ function isPlain(read: QueryReader): boolean {
   return plainLabels.test(read('labelSelector') ?? '');
 }
 
-/** The one name of a selector; undefined for none, for two, and for a term that cannot be read. */
+/** The name in a field selector; undefined when there is none, when there are two, or when a term cannot be parsed. */
 function nameIn(selector: string): string | undefined {
   let name: string | undefined;
   for (const term of selector.split(',')) {
     if (term === '') continue;
-    // The operator is the first there is: "!=", "==" or "=". A value holds no further "=".
+    // Splits `field=value` at its first operator: "!=", "==" or "=". The value must not contain another "=".
     const match = /^([^=!]*(?:!(?!=)[^=!]*)*)(!=|==?)([^=]*)$/.exec(term);
     if (match === null) return undefined;
     if (match[1] !== 'metadata.name' || match[2] === '!=') continue;

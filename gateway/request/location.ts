@@ -1,11 +1,14 @@
-// What becomes of a member's redirect (rule "no redirects"): it is refused, except for applications behind the API
-// server's own proxy, whose Location is moved below the gateway's prefix. A Location to another host would send the
-// client and its credential away (CVE-2022-3172).
+// What happens to redirects that a cluster answers (docs/rules.md, "No redirects"). They are refused, except those of
+// applications behind the API server's own proxy: their Location is moved below the gateway's path. Security: a
+// Location to another host would send the client and its credential there (CVE-2022-3172).
 import type { Endpoint } from '../../cache/model/records.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 
-/** A function that turns a member's Location into one for the client, or undefined to refuse the redirect. */
+/**
+ * Makes a function that turns the Location header of a cluster's answer into one for the client. It returns undefined
+ * when the redirect must be refused.
+ */
 export function locationRewriter(
   surface: Extract<Surface, { kind: 'member' }>,
   endpoint: Endpoint,
@@ -18,12 +21,13 @@ export function locationRewriter(
     if (!path.startsWith('/')) return path;
     const inner = path.startsWith(`${endpoint.basePath}/`) ? path.slice(endpoint.basePath.length) : path;
     const moved = surface.prefix + inner;
-    // A member with a host of its own has no prefix: there a path of "//evil/x" would be another host.
+    // When the cluster has a host name of its own, the prefix is ''. Then a path such as "//evil/x" would lead to
+    // another host.
     return moved.startsWith('//') ? undefined : moved;
   };
 }
 
-/** The path part of a Location that stays on the member, or undefined for any other host. */
+/** The path and query of a Location header; undefined when it leads to another host than the cluster. */
 function pathOf(location: string, endpoint: Endpoint): string | undefined {
   if (location.startsWith('//')) return undefined;
   const absolute = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(location);

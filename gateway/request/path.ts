@@ -1,42 +1,51 @@
-// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the request line
-// towards the member. Nothing else may read these bytes a second time: two readings that differ let a request reach a
-// cluster it was not authorized for.
+// The only parser of request paths (docs/rules.md, "One path parser"). Its segments are used for authorization,
+// routing, audit and the request to the cluster. Security: no other code may parse these bytes. If two parsers read
+// them differently, a request could reach a cluster for which it was not authorized.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** A request target taken apart, never normalised. */
+/** A request target split into its parts. Nothing in it is normalised. */
 export interface ParsedTarget {
-  /** Path bytes as received, without the query. */
+  /** Bytes of the path as received, without the query. */
   readonly path: string;
-  /** Query bytes as received with the leading `?`, or ''. */
+  /** Bytes of the query as received, with the leading `?`; '' without a query. */
   readonly query: string;
-  /** Percent-decoded segments; a trailing slash adds no segment. */
+  /** Segments with percent escapes decoded. A trailing slash adds no segment. */
   readonly segments: readonly string[];
-  /** Offset in `path` of the slash before each segment: where a sub-path starts, byte-exact. */
+  /**
+   * For each segment, the position in `path` of the slash before it, so that the rest of the path can be cut out
+   * unchanged.
+   */
   readonly starts: readonly number[];
   readonly trailingSlash: boolean;
 }
 
-/** Visible ASCII without the characters RFC 3986 forbids raw in a target and servers disagree about. */
+/**
+ * Matches paths of visible ASCII characters, except `#`, which starts a fragment, and the backslash, which some servers
+ * treat as a slash.
+ */
 const targetBytes = /^[!$%&'()*+,\-./0-9:;=?@A-Z_a-z~|[\]{}"^`<>]*$/;
 const validEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/;
-/** `.`, `..`, also behind or before a `;` that some servers cut off. */
+/** A segment `.` or `..`, also next to a `;`, since some servers cut a segment at `;`. */
 const dotSegment = /(?:^|;)\.{1,2}(?:$|;)/;
 const maxTargetBytes = 64 * 1024;
 /**
- * Of a query with more than 10,000 pairs Go's net/url reads nothing (1.26, `urlmaxqueryparams`; empty pairs count): a
- * list of one name would become one of everything. The rest is room for pairs of our own, which a request to every
- * cluster gets on its way.
+ * Limit for the parameters of a query. Go's net/url reads nothing from a query with more than 10,000 (Go 1.26,
+ * `urlmaxqueryparams`; empty ones count), so a list of one name would become a list of everything. Sixteen are reserved
+ * for parameters that the gateway adds.
  */
 const maxQueryPairs = 10_000 - 16;
-/** Each segment costs work before anybody is authenticated. A path of an API has a dozen of them. */
+/**
+ * Limit for the segments of a path, because each costs work before the caller is authenticated. Paths of the Kubernetes
+ * API have at most a dozen.
+ */
 const maxSegments = 1000;
 
 /**
- * Parses an origin-form request target.
- * @throws GatewayError BAD_PATH for absolute-form, authority-form, `*`, `//`, dot segments in any spelling, encoded
- *   slashes, backslashes, control characters or percent signs, and for more pairs in the query than a server in Go
- *   reads. Behind `{services,pods,nodes}/<x>/proxy/` the bytes belong to an application: there empty segments and
- *   encoded slashes pass, dot segments never do.
+ * Parses a request target in origin form (path and query).
+ * @throws GatewayError BAD_PATH for other forms, `//`, dot segments however they are spelled, encoded slashes,
+ * backslashes, control characters, encoded percent signs, and for more query parameters than Go reads. Behind
+ * `{services,pods,nodes}/<x>/proxy/` the path belongs to an application: there, empty segments and encoded slashes are
+ * allowed, dot segments are not
  */
 export function parseTarget(target: string): ParsedTarget {
   if (target.charCodeAt(0) !== 0x2f) throw badPath('the request target must be a path that starts with "/"');
@@ -48,7 +57,7 @@ export function parseTarget(target: string): ParsedTarget {
   if (query !== '' && /[^\x21-\x7e]|#/.test(query)) throw badPath('the query holds bytes that must be percent-encoded');
   if (query.length > maxQueryPairs && query.split('&').length > maxQueryPairs)
     throw badPath(`the query holds more than ${maxQueryPairs} pairs`);
-  // Most paths hold nothing that has to be decoded or checked: no escape, no empty or dot segment, no `;`.
+  // The usual case, kept fast: a path without percent escapes, empty segments, dot segments or `;`.
   if (plainPath.test(path) && !path.includes('//') && !path.includes('/.')) return plainTarget(path, query);
   if (!targetBytes.test(path)) throw badPath('the path holds bytes that must be percent-encoded');
   return escapedTarget(path, query);
@@ -60,7 +69,7 @@ function hasMoreSlashes(path: string, most: number): boolean {
   return false;
 }
 
-/** Characters of names, and dots only inside a segment (checked apart). */
+/** Characters of ordinary names. Segments that begin with a dot match too, so `/.` must be checked separately. */
 const plainPath = /^[A-Za-z0-9/:._~-]+$/;
 
 function plainTarget(path: string, query: string): ParsedTarget {
@@ -78,7 +87,7 @@ function plainTarget(path: string, query: string): ParsedTarget {
   return { path, query, segments, starts, trailingSlash };
 }
 
-/** A path of which each segment has to be decoded and checked. */
+/** Parses a path that is not plain: each segment is decoded and checked. */
 function escapedTarget(path: string, query: string): ParsedTarget {
   const segments: string[] = [];
   const starts: number[] = [];
@@ -112,7 +121,8 @@ function decodeSegment(raw: string, inApplication: boolean): string {
   } catch {
     throw badPath('the path is not valid UTF-8');
   }
-  // A second reading catches %252e: some server behind us may decode twice.
+  // A server behind the gateway may decode the path a second time, and `%252e` would then become a dot. So dot segments
+  // are also searched after up to three more rounds of decoding.
   let twice = decoded;
   for (let i = 0; i < 3 && twice.includes('%'); i++)
     twice = twice.replaceAll(/%2e/gi, '.').replaceAll(/%25/g, '%').replaceAll(/%2f/gi, '/').replaceAll(/%5c/gi, '\\');
@@ -124,9 +134,10 @@ function decodeSegment(raw: string, inApplication: boolean): string {
 }
 
 /**
- * The path as an API server reads it (Go's `URL.Path`): `/%6cogs` is `/logs`. Rules and audit policies name paths so.
+ * The path as an API server reads it (Go's `URL.Path`): `/%6cogs` is `/logs`. Authorization rules and audit policies
+ * are matched with this form.
  * @param path as received
- * @param segments its segments, decoded
+ * @param segments its decoded segments
  */
 export function decodedPath(path: string, segments: readonly string[]): string {
   if (!path.includes('%')) return path;
@@ -134,8 +145,8 @@ export function decodedPath(path: string, segments: readonly string[]): string {
 }
 
 /**
- * The segments before the path of a member: none (the cluster is in the host name), `/clusters/<x>/proxy`, or
- * `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
+ * How many segments come before the path of a cluster: 0 (the cluster is in the host name), 3 (`/clusters/<x>/proxy`)
+ * or 6 (`/apis/<group>/<version>/<resource>/<x>/proxy`). routes.ts must have no other prefixes; a test compares both.
  */
 const memberOffsets = [0, 3, 6];
 
@@ -144,8 +155,8 @@ function applicationPath(segments: readonly string[]): boolean {
 }
 
 /**
- * Index of the segment `proxy` in `api/v1/namespaces/<ns>/{pods,services}/<x>/proxy` or `api/v1/nodes/<x>/proxy`, or
- * -1: what follows it is the path inside an application behind the API server's own proxy.
+ * Index of the segment `proxy` in `api/v1/namespaces/<ns>/{pods,services}/<x>/proxy` or `api/v1/nodes/<x>/proxy`; -1
+ * for other paths. The segments after it are the path of an application behind the API server's proxy.
  */
 export function applicationOffset(segments: readonly string[], offset = 0): number {
   if (segments[offset] !== 'api' || segments[offset + 1] !== 'v1') return -1;

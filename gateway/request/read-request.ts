@@ -1,5 +1,5 @@
-// Reads a request line: path, surface, what is asked for. Clients ask for the same paths again and again, so readings
-// are kept. A kept reading depends on method and target alone and holds no bytes of the request it was made from.
+// Reads what a request line asks for: path, endpoint, verb and resource. Clients send the same paths again and again,
+// so results are cached. A cached result depends only on method and target, and holds no other bytes of the request.
 import { parseTarget } from './path.ts';
 import type { ParsedTarget } from './path.ts';
 import { requestInfo } from './request-info.ts';
@@ -7,7 +7,7 @@ import type { RequestInfo } from './request-info.ts';
 import { route } from './routes.ts';
 import type { Surface } from './routes.ts';
 
-/** What a request line says. Shared between requests: never changed. */
+/** What a request line asks for. Requests share these objects, so they are never changed. */
 export interface RequestReading {
   readonly target: ParsedTarget;
   readonly surface: Surface;
@@ -15,17 +15,22 @@ export interface RequestReading {
 }
 
 /**
- * How many readings are kept, of about 1 KB each: a few paths of each of 2,000 clusters. When that many are kept, all
- * are dropped, so that a client with ever new paths cannot fill the memory.
+ * How many results are cached, about 1 KB each: enough for a few paths of each of 2,000 clusters. When the cache is
+ * full, it is emptied, so that a client with ever new paths cannot fill the memory.
  */
 const maxKept = 8192;
 const maxKeptLength = 256;
-/** Longer queries hold versions and tokens, which no later request repeats. */
+/**
+ * Requests with a longer query are not cached: it contains a resourceVersion or continue token, which no later request
+ * repeats.
+ */
 const maxKeptQuery = 32;
 
 /**
- * @param hostCluster name of the cluster when the request came to `<name>.<cluster-domain>`
- * @throws GatewayError BAD_PATH, NOT_FOUND
+ * Parses method and target of a request.
+ * @param hostCluster name of the cluster when the request came to the host `<name>.<cluster-domain>`; otherwise
+ * undefined
+ * @throws GatewayError BAD_PATH or NOT_FOUND
  */
 export function readRequest(
   method: string,
@@ -39,7 +44,7 @@ export function readRequest(
   return { target, surface, info: requestInfo(method, segments, target.query, isUpgrade) };
 }
 
-/** {@link readRequest} of plain GETs, remembered. */
+/** Makes a {@link readRequest} for plain GETs that caches its results. */
 export function makeGetReader(): (text: string) => RequestReading {
   const kept = new Map<string, RequestReading>();
   return (text) => {
@@ -49,7 +54,8 @@ export function makeGetReader(): (text: string) => RequestReading {
     if (text.length > maxKeptLength || (query >= 0 && text.length - query > maxKeptQuery)) {
       return readRequest('GET', text, undefined, false);
     }
-    // A copy: a slice would keep the whole request head in memory, with the client's credential.
+    // Security: the text must be copied. A slice of a string would keep the whole request head in memory, with the
+    // client's credential.
     const own = Buffer.from(text, 'latin1').toString('latin1');
     const reading = readRequest('GET', own, undefined, false);
     if (kept.size >= maxKept) kept.clear();

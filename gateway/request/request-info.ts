@@ -1,11 +1,11 @@
-// Verb and resource of a request, from method, path and query, by the rules of
-// k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a DELETE a deletecollection. An
-// upgrade has the verb of the same request without it, so a watch over WebSocket is `watch`. Only what starts something
-// in a container is `create`, see {@link startsInContainer}.
+// Finds verb and resource of a request by the rules of kube-apiserver
+// (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go): a GET may be a get, list or watch, a DELETE may be a
+// deletecollection. Connection upgrades have the verb of the same request without an upgrade, so a watch over WebSocket
+// is `watch`. Only upgrades for which {@link startsInContainer} is true have the verb `create`.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
-/** What a request is about; the same type for our own API and for the inner path of a member. */
+/** Verb, resource and name that a request is about, for the gateway's own API as well as for requests to clusters. */
 export interface RequestInfo {
   readonly verb: string;
   readonly isResource: boolean;
@@ -15,7 +15,7 @@ export interface RequestInfo {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** Segments behind the subresource, or behind the name where there is none. */
+  /** The path segments after the subresource, or after the name when there is no subresource. */
   readonly parts: readonly string[];
 }
 
@@ -28,7 +28,10 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 
-/** Verb by the method alone, as an aggregating API server sees a subresource; '' for methods without one. */
+/**
+ * The verb for an HTTP method (`POST` is `create`), as an aggregating API server sees a request to a subresource; ''
+ * for methods without a verb.
+ */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
 }
@@ -43,15 +46,17 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['OPTIONS', 'options'],
 ]);
 /**
- * Subresources by which an upgrade starts something in a container. Other groups use the same names, as KubeVirt does.
+ * Subresources with which a client runs something in a container over an upgraded connection. They also exist in other
+ * API groups than the core group, for example in KubeVirt's.
  */
 const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /**
- * Reads what a request asks for.
- * @param segments decoded segments of the one path parser; @param query raw, with or without `?`
- * @throws GatewayError BAD_PATH for `/api/v1/watch` and the like, which name a verb and no resource
+ * Finds verb, resource and name of a request.
+ * @param segments decoded segments from parseTarget
+ * @param query as received, with or without `?`
+ * @throws GatewayError BAD_PATH for paths such as `/api/v1/watch`, which have a verb but no resource
  */
 export function requestInfo(
   method: string,
@@ -87,15 +92,15 @@ export function requestInfo(
   };
 }
 
-/** Index of the version in `/api/<version>/…` and `/apis/<group>/<version>/…`; -1 for a path that names no resource. */
+/** Index of the version in `/api/<version>/…` or `/apis/<group>/<version>/…`; -1 when the path names no resource. */
 function versionIndex(segments: readonly string[]): number {
   if (segments[0] === 'api' && segments.length >= 3) return 1;
   return segments[0] === 'apis' && segments.length >= 4 ? 2 : -1;
 }
 
 /**
- * The verb in `/api/v1/watch/pods`. Here and below segments are compared and not looked up in Sets: a segment is a new
- * string, and one look-up of it costs as much as all the comparisons (measured).
+ * The verb in paths such as `/api/v1/watch/pods`. Segments are compared one by one instead of looked up in a Set, in
+ * the functions below as well: hashing a new string for one look-up costs as much as all comparisons (measured).
  */
 function legacyVerbOf(rest: readonly string[]): string | undefined {
   const first = rest[0];
@@ -118,12 +123,15 @@ function nonResource(method: string): RequestInfo {
   };
 }
 
-/** Whether `namespaces/<name>` is only where the resource is, and not the resource itself. */
+/**
+ * Whether `namespaces/<name>` in the path only says where the resource is. When false, the request is about the
+ * namespace itself.
+ */
 function isInNamespace(rest: readonly string[]): boolean {
   return rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize';
 }
 
-/** The verb of a request that names no object. */
+/** The verb of a request for a collection: `list`, `watch`, `deletecollection`, or `verb` unchanged. */
 function collectionVerb(verb: string, query: string): string {
   if (verb === 'get') return queryFlag(query, 'watch') ? 'watch' : 'list';
   return verb === 'delete' ? 'deletecollection' : verb;
@@ -134,18 +142,17 @@ function selectedName(query: string): string {
 }
 
 /**
- * Whether an upgrade on this is authorized as `create`, whatever its method. A GET over WebSocket was `get` to
- * kube-apiserver, so that the right to read ran commands; since 1.35 it asks for `create` as well
- * (AuthorizePodWebsocketUpgradeCreatePermission, pkg/registry/core/pod/rest/authorize.go). It does not for the
- * kubelet's own exec, attach and port-forward behind `nodes/<name>/proxy`, the only things a kubelet upgrades; here
- * they are the same. Behind `pods/proxy` and `services/proxy` is an application, and the verb is that of the method, as
- * it is to kube-apiserver.
+ * Whether an upgrade is authorized as `create`, whatever its HTTP method. kube-apiserver used to authorize an exec by
+ * GET over WebSocket as `get`, so that the right to read pods ran commands. Since 1.35 it also asks for `create`
+ * (AuthorizePodWebsocketUpgradeCreatePermission, pkg/registry/core/pod/rest/authorize.go), but not for exec, attach and
+ * port-forward of the kubelet behind `nodes/<name>/proxy`. The gateway asks for `create` in both cases. Behind
+ * `pods/proxy` and `services/proxy` is an application, and the verb is that of the HTTP method, as in kube-apiserver.
  */
 function startsInContainer(apiGroup: string, resource: string, subresource: string): boolean {
   return startedSubresources.has(subresource) || (apiGroup === '' && resource === 'nodes' && subresource === 'proxy');
 }
 
-/** True for requests without a deadline: kube-apiserver's long-running set (verbs watch, proxy; five subresources). */
+/** True for requests that have no deadline, as in kube-apiserver: the verbs watch and proxy, and five subresources. */
 export function isLongRunning(info: RequestInfo): boolean {
   return (
     info.verb === 'watch' ||
@@ -154,7 +161,10 @@ export function isLongRunning(info: RequestInfo): boolean {
   );
 }
 
-/** First value of a query parameter, read as Go's url.ParseQuery does: pairs with `;` or bad escapes are dropped. */
+/**
+ * The first value of the query parameter `key`; undefined when it is absent. As in Go's url.ParseQuery, parameters with
+ * `;` or invalid escapes are ignored.
+ */
 export function queryValue(query: string, key: string): string | undefined {
   let to: number;
   for (let from = query[0] === '?' ? 1 : 0; from < query.length; from = to + 1) {
@@ -171,9 +181,9 @@ export function queryValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Offset behind the name of a pair when that is `key` in any spelling, otherwise -1. It compares letter by letter: a
- * query may hold tens of thousands of pairs and is read before authentication, and decoding each name took a tenth of a
- * second.
+ * Position after the name of a query parameter when that name is `key`, escaped or not; otherwise -1. The name is
+ * compared character by character. A query may hold tens of thousands of parameters and is read before authentication,
+ * and decoding all names took a tenth of a second.
  * @param key ASCII
  */
 function behindName(query: string, from: number, to: number, key: string): number {
@@ -201,9 +211,9 @@ const blank = 0x20;
 const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 
 /**
- * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true.
- * @throws GatewayError BAD_REQUEST for `falſe`, with the long s of U+017F: strings.EqualFold takes it for `false` and
- *   strings.ToLower does not, and Kubernetes decides by either whether a request is a watch
+ * A boolean query parameter, read as apimachinery does: absent, `false` and `0` are false, anything else is true.
+ * @throws GatewayError BAD_REQUEST for `falſe` with U+017F. Go's strings.EqualFold takes it for `false` and
+ * strings.ToLower does not, and Kubernetes uses both to decide whether a request is a watch
  */
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
@@ -213,7 +223,8 @@ export function queryFlag(query: string, key: string): boolean {
 }
 
 /**
- * Go's url.QueryUnescape: undefined for a bad escape, but a text for bytes that are not UTF-8 (`watch=%ff` watches).
+ * Decodes a part of a query like Go's url.QueryUnescape. Undefined for an invalid escape. Bytes that are not UTF-8 are
+ * no error (`watch=%ff` is a watch).
  */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
@@ -230,7 +241,7 @@ export function unescapeQuery(text: string): string | undefined {
   return bytes.toString('utf8', 0, length);
 }
 
-/** The value of a digit that is known to be one. */
+/** The value of a hexadecimal digit, given as its character code. */
 function hexDigit(code: number): number {
   return (code & 15) + (code > 0x39 ? 9 : 0);
 }

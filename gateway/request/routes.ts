@@ -1,5 +1,5 @@
-// Which surface a path belongs to. A path is matched segment by segment on the one parse (path.ts); what is not listed
-// here is 404 and never forwarded.
+// Decides which part of the gateway answers a path. The path is matched segment by segment, as path.ts parsed it. A
+// path that is not listed here is answered 404 and never sent to a cluster.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';
@@ -11,7 +11,7 @@ import { requestInfo } from './request-info.ts';
 
 export { gatewayGroup, gatewayVersion } from '../api/discovery/api-groups.ts';
 
-/** A resource with a `proxy` subresource, as people grant it with RBAC. */
+/** A resource whose `proxy` subresource leads to clusters. RBAC rules name it to allow the use of clusters. */
 export interface OuterResource {
   readonly group: string;
   readonly version: string;
@@ -19,10 +19,13 @@ export interface OuterResource {
 }
 
 const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
-/** The same for a subresource below Clusterpedia's path. `describe` compares with this object to see that it is one. */
+/**
+ * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. The value equals
+ * `clustersResource`, but it is another object, by which the step `describe` recognises such requests.
+ */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
-/** The part of the gateway that answers, with what it needs of the path. */
+/** The part of the gateway that answers a request, with what it needs from the path. */
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
   | { readonly kind: 'version' }
@@ -31,7 +34,7 @@ export type Surface =
   | { readonly kind: 'openapi'; readonly document: 'v2' | 'v3' }
   | { readonly kind: 'openapi'; readonly document: 'v3-group'; readonly group: ServedGroup }
   | {
-      /** Objects of our own. */
+      /** Objects that the gateway serves itself, such as `clusters`. */
       readonly kind: 'resource';
       readonly group: ServedGroup;
       readonly plural: ServedPlural;
@@ -42,21 +45,26 @@ export type Surface =
   | {
       readonly kind: 'member';
       readonly cluster: string;
-      /** The API whose `proxy` subresource was called; a hub's RBAC is asked about it. */
+      /** The resource whose `proxy` subresource was requested. RBAC on a hub is asked whether the caller may use it. */
       readonly outer: OuterResource;
-      /** Path for the member with a leading slash, byte-exact as received. */
+      /** Path on the cluster with a leading slash, byte for byte as received. */
       readonly path: string;
-      /** Decoded segments of that path. */
+      /** Decoded segments of `path`. */
       readonly segments: readonly string[];
-      /** Path below which the member appears to this client, '' when it has the whole host. */
+      /**
+       * The part of the URL before the cluster's path, as the client sees it; '' when the cluster has a host name of
+       * its own.
+       */
       readonly prefix: string;
     };
 
 const health: ReadonlySet<string> = new Set(['livez', 'readyz', 'healthz']);
 
 /**
- * @param hostCluster name of the cluster when the request came to `<name>.<cluster-domain>`
- * @throws GatewayError NOT_FOUND when nothing of ours is there
+ * Finds the part of the gateway that answers.
+ * @param hostCluster name of the cluster when the request came to the host `<name>.<cluster-domain>`; otherwise
+ * undefined
+ * @throws GatewayError NOT_FOUND when no part answers this path
  */
 export function route(target: ParsedTarget, hostCluster: string | undefined): Surface {
   const { segments } = target;
@@ -85,8 +93,8 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
 }
 
 /**
- * Whether the path has `*` for the cluster's name, below our own paths: every cluster the caller may reach. No cluster
- * can have that name (cache/model/cluster-names.ts); below other paths `*` is a cluster that does not exist.
+ * Whether the path has `*` as the cluster's name below `/clusters` or the gateway's own API group, and so is for every
+ * cluster the caller may reach. No cluster can be called `*` (cache/model/cluster-names.ts).
  */
 export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
   return (
@@ -107,7 +115,10 @@ function openapiSurface(segments: readonly string[]): Surface {
   throw notFound();
 }
 
-/** Below `/apis`: documents and objects of the groups served here, and the proxy paths of those and of Karmada's. */
+/**
+ * Paths below `/apis`: documents and objects of the API groups that the gateway serves, and the proxy paths of these
+ * groups and of Karmada's.
+ */
 function groupSurface(target: ParsedTarget): Surface {
   const [, name, version, plural, object, subresource] = target.segments;
   if (name === undefined) return { kind: 'discovery', document: 'apis' };
@@ -129,13 +140,17 @@ function groupSurface(target: ParsedTarget): Surface {
   return { kind: 'resource', group: group.name, plural: found.plural, name: object, subresource: inner };
 }
 
-/** A subresource below Clusterpedia's path of one cluster is a request to that cluster. */
+/**
+ * Treats a subresource below Clusterpedia's path of one cluster (such as pods/log) as a request to that cluster;
+ * undefined for other paths.
+ */
 function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface | undefined {
   if (index.part !== 'resources' || index.segments[0] !== 'clusters' || index.segments.length < 7) return undefined;
   const [, cluster, ...segments] = index.segments;
   const start = target.starts[6]!;
   const prefix = target.path.slice(0, start);
-  // `*` is not a cluster, and an escaped spelling of our segments would shift where the member's path begins.
+  // `*` is not a cluster. An escaped prefix would have another length than the decoded one, so that the path of the
+  // cluster would be cut out at the wrong position.
   if (cluster === '*' || prefix.includes('%') || !isForwardable(requestInfo('GET', segments, '', false)))
     return undefined;
   return {
@@ -155,9 +170,10 @@ function notFound(): GatewayError {
 function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Surface {
   const proxyAt = nameAt + 1;
   const start = target.starts[proxyAt]! + '/proxy'.length;
-  // Clients in Go write `*` as %2A whatever they were given (net/url escapes it when a path is joined to the server's).
+  // Clients written in Go always send `*` as %2A (net/url escapes it when it joins paths).
   const prefix = target.path.slice(0, start).replace(/\/%2A\/proxy$/i, '/*/proxy');
-  // No client escapes our own segments, and an escaped spelling would shift where the member's path begins.
+  // No client escapes this part of the path. An escaped prefix would have another length than the decoded one, so that
+  // the path of the cluster would be cut out at the wrong position.
   if (prefix.includes('%') || !prefix.endsWith('/proxy')) {
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
   }

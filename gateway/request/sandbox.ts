@@ -1,18 +1,20 @@
-// Which answers of a member a browser must not take for a page of the gateway's own origin. Below the gateway's address
-// all clusters share that origin: a page from there could act as its reader on every other cluster.
-// `Content-Security-Policy: sandbox` gives the page an origin that no other page has (HTML standard, "sandboxed
-// origin"); whatever other policies the answer has, the strictest holds.
+// Decides which answers of a cluster a browser must not treat as pages of the gateway's own origin. All clusters below
+// the gateway's address share one origin: a page from one cluster could act on every other cluster as the person who
+// opened it. `Content-Security-Policy: sandbox` gives the page an origin of its own (HTML standard, "sandboxed
+// origin"). If the answer has other policies as well, the strictest applies.
 import type { RelayedHeaders } from '../../routing/forward/headers.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 
-/** Types that API servers answer with and browsers never run. A list of types may hold another one, so none matches. */
+/**
+ * Content types that API servers send and browsers never execute. The pattern does not match a list of several types.
+ */
 const inertType = /^application\/(?:json|yaml|vnd\.kubernetes\.protobuf)(?:;[^,]*)?$|^text\/plain(?:;[^,]*)?$/i;
 
 /**
- * Tells which answers are to be sandboxed: everything of an application behind the API server's proxy, and elsewhere
- * what a browser may run or what makes it ask for more. Nothing where the cluster has a host, and so an origin, of its
- * own.
+ * Makes a function that tells whether an answer must be sandboxed: always for an application behind the API server's
+ * proxy, otherwise when a browser might execute the answer or load more because of it. Never when the cluster has a
+ * host name, and so an origin, of its own.
  */
 export function sandboxes({
   prefix,

@@ -1,8 +1,8 @@
-// Turns the system's answer to "listen there" into one a person can act on: which flag, and what else to try.
+// Turns the system's error about a listen address into a message that says which flag to change.
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 
-/** An address that cannot be had; the process exits with 1. */
+/** A listen address cannot be used. The process exits with status 1. */
 export class AddressError extends Error {
   readonly exitCode = 1;
 
@@ -12,7 +12,7 @@ export class AddressError extends Error {
   }
 }
 
-/** For `.catch()` behind a listen call. @throws AddressError naming the flag */
+/** Makes a handler for `.catch()` after a listen call. The handler throws an AddressError that names the flag. */
 export function addressFault(flag: string, at: HostPort): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     const where = formatHostPort(at);

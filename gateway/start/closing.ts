@@ -1,12 +1,13 @@
-// The ends of everything that a gateway has started, in the order in which they are called. A start that fails half-way
-// ends what was started so far.
+// Runs the cleanup of everything that a gateway has started, in reverse order. When the start fails half-way, the parts
+// started so far are cleaned up.
 
-/** Ends of what was begun; the last is called first. */
+/** Functions that stop what has been started; they are called from the last to the first. */
 export type Closers = (() => void)[];
 
 /**
- * Assembles something of parts that each must be ended; when that fails, what was begun is ended at once.
- * @param assemble adds to `closers` whatever it begins; `closeAll` ends all of it, once
+ * Runs `assemble`; when that rejects, everything it has started is stopped.
+ * @param assemble adds a function to `closers` for each thing it starts; its argument `closeAll` calls all of them,
+ * once
  */
 export async function assembled<T>(assemble: (closers: Closers, closeAll: () => void) => Promise<T>): Promise<T> {
   const closers: Closers = [];

@@ -1,19 +1,22 @@
-// What a request that names several clusters may ask of each: exactly what it could have asked of that cluster alone. A
-// right to the name `*` lets a fan-out begin and opens no cluster: each is authorized by its own name, impersonation
-// included.
+// What a request for several clusters may ask of each: exactly what it could ask of that cluster alone. RBAC for the
+// cluster name `*` only allows such a request to begin; it gives access to no cluster. Each cluster is authorized by
+// its own name, and so is impersonation of another user.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 
-/** Made by the `authorize` step; holds the caller's credential in a closure, for as long as the exchange lasts. */
+/**
+ * Checks whether one request may use single clusters. It contains the caller's credential, so it must not be kept
+ * longer than the request.
+ */
 export interface ClusterAccess {
   /**
-   * Would the same request to this cluster alone be let through?
-   * @throws GatewayError HUB_UNAVAILABLE (or rejects) when the hub cannot be asked
+   * Whether the same request would be allowed if it were sent to this cluster alone.
+   * @throws GatewayError HUB_UNAVAILABLE (or rejects with it) when the hub cannot be asked
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**
-   * Asks again while a stream is open and calls `end` once it may no longer be.
-   * @returns what stops the asking
+   * Repeats the check while a stream from the cluster is open, and calls `end` when the caller has lost the right.
+   * @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
 }

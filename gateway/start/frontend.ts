@@ -1,6 +1,6 @@
-// The part of a gateway that turns connections into answers: limits, metrics, the dependencies of the chain, the
-// listener. What it knows of clusters and users is passed in: this process follows it, or another process sends it
-// (decision 0009). The listener opens last, when nothing else can fail.
+// The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
+// Clusters and users are passed in: either this process watches them, or another process sends them (docs/decisions,
+// 0009). The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
@@ -31,49 +31,50 @@ import type { RunningTracing } from '../tracing/tracing.ts';
 import type { Users } from './users.ts';
 
 /**
- * Time between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every minute.
+ * Milliseconds between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every
+ * minute.
  */
 export const bookmarkIntervalMs = 60_000;
 
-/** What a frontend is made of. */
+/** What a frontend (the part that accepts and answers requests) needs. */
 export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
   readonly store: ClusterReader;
-  /** resourceVersion of the store when the gateway started; the present one if absent. */
+  /** resourceVersion of the cluster store when the gateway started; absent means the present one. */
   readonly startVersion?: string | undefined;
   readonly users: Pick<Users, 'authenticate' | 'clientCa' | 'onClientCa'>;
   readonly authorizer: Authorizer;
   readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
   readonly audit: RunningAudit | undefined;
-  /** Undefined unless traces are asked for. */
+  /** Tracing; undefined when nothing is traced. */
   readonly tracing?: RunningTracing | undefined;
   readonly hub: HubClient | undefined;
   readonly index: GatewayIndex | undefined;
-  /** Checks beside those of limits and index. */
+  /** Health checks of other parts. The frontend adds those of limits and index. */
   readonly checks: readonly HealthCheck[];
-  /** Files whose last edit could not be used. */
+  /** Files whose last change was invalid, so that an earlier valid state is used. */
   readonly reloadFaults: () => readonly string[];
 }
 
-/** A frontend, open or not yet. */
+/** The part of a gateway that accepts and answers requests. It accepts connections only after `open`. */
 export interface Frontend {
   readonly registry: ReturnType<typeof makeMetrics>['registry'];
-  /** Everything readyz asks. */
+  /** All checks that readyz runs. */
   readonly checks: readonly HealthCheck[];
-  /** Requests are refused from now on. */
+  /** Makes the gateway refuse all further requests, because it is ending. */
   refuse(): void;
   /**
-   * Begins to listen; certificates and client authorities are followed.
-   * @throws Error with the system's code when the address cannot be had
+   * Begins to listen. New certificates and client CAs are used as soon as they change.
+   * @throws Error (rejects) with the system's error code when the address cannot be used
    */
   open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener>;
-  /** Ends what runs beside the listener. */
+  /** Stops everything except the listener. */
   close(): void;
 }
 
-/** Makes it; nothing listens yet. */
+/** Makes a frontend that does not listen yet. */
 export function makeFrontend(parts: FrontendDependencies): Frontend {
   return new RunningFrontend(parts);
 }

@@ -1,6 +1,6 @@
-// The index as one gateway has it: started with the gateway or by the first question, replaced when it breaks, shown in
-// readyz and metrics. An index that cannot start never keeps the gateway from serving: its faults are answers to its
-// own paths and a note of its check.
+// The index of one gateway: started with the gateway or by the first request for it, replaced when it breaks, shown in
+// readyz and metrics. An index that cannot start must not keep the gateway from serving. Its fault is answered on its
+// own paths and noted in readyz.
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
@@ -14,20 +14,20 @@ import { forbiddenLine, showIndexed } from '../operations/index-status.ts';
 import type { Sources } from './sources.ts';
 import { statusObject } from '../status.ts';
 
-/** See the file comment. */
+/** The index of one gateway, whether it has started yet or not. */
 export interface GatewayIndex {
   readonly answer: AnswerIndex;
   readonly check: HealthCheck;
   /**
-   * Of an index that starts with the gateway: resolves with one line about the clusters it may not read, or undefined
-   * when there is nothing to say.
+   * When the index starts with the gateway, resolves with a line about clusters that it may not read. Otherwise, or
+   * when there is nothing to say, resolves with undefined.
    */
   readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
   close(): Promise<void>;
 }
 
-/** What it is made of, besides its section of the configuration. */
+/** What the index needs in addition to its configuration. */
 export interface GatewayIndexParts extends Omit<
   IndexOptions,
   | 'resources'
@@ -43,13 +43,18 @@ export interface GatewayIndexParts extends Omit<
   readonly sources: Pick<Sources, 'synced'>;
 }
 
-/** After a start that failed, questions are refused for this long; the next one then starts the index again. */
+/**
+ * Milliseconds for which requests to the index are refused after a failed start. The next request then starts it again.
+ */
 const retryMs = 15_000;
-/** An index that breaks twice within this time is started again only after `retryMs`. */
+/** When the index breaks twice within so many milliseconds, it is started again only after `retryMs`. */
 const brokenAgainMs = 60_000;
 const syncedPollMs = 250;
 
-/** Makes it. It starts now when a flag asks for it or an earlier process has left one on disk. */
+/**
+ * Makes the index of a gateway. It starts at once when a flag says so or when an earlier process has left an index on
+ * disk.
+ */
 export function makeGatewayIndex(config: IndexConfig, parts: GatewayIndexParts): GatewayIndex {
   return new StartedOnUse(config, parts);
 }
@@ -59,13 +64,13 @@ class StartedOnUse implements GatewayIndex {
   readonly check: HealthCheck;
   readonly #config: IndexConfig;
   readonly #parts: GatewayIndexParts;
-  /** The present start, while it runs and after it succeeded. */
+  /** Resolves with the present index. Undefined before the first start and after a failed one. */
   #starting: Promise<Index> | undefined;
   #running: Index | undefined;
   #fault: string | undefined;
   #failedAtMs = -Infinity;
   #brokeAtMs = -Infinity;
-  /** Resolves when the index before this one is closed. */
+  /** Resolves when the previous index has been closed. */
   #closing: Promise<void> = Promise.resolve();
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -118,7 +123,11 @@ class StartedOnUse implements GatewayIndex {
     return this.#starting;
   }
 
-  /** @param isCurrent false once another start has begun; @param onBroken the index of this start broke */
+  /**
+   * Starts an index.
+   * @param isCurrent returns false once another start has begun
+   * @param onBroken called when this index breaks
+   */
   async #begin(isCurrent: () => boolean, onBroken: () => void): Promise<Index> {
     const { records, folder, log } = this.#parts;
     try {
@@ -133,7 +142,7 @@ class StartedOnUse implements GatewayIndex {
       if (this.#isClosed) await index.close();
       return index;
     } catch (error) {
-      // A gateway that ends may have removed the folder already: no fault of the index.
+      // While the gateway is ending, its data directory may be gone already. That is no fault of the index.
       if (!isCurrent() || this.#isClosed) throw error;
       this.#starting = undefined;
       this.#failedAtMs = performance.now();
@@ -146,7 +155,7 @@ class StartedOnUse implements GatewayIndex {
   async #start(onBroken: () => void): Promise<Index> {
     const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs } = this.#config;
     const { sources, ...options } = this.#parts;
-    // Loaded on use: a gateway without an index starts faster.
+    // The code of the index is imported only here, so that a gateway without an index starts faster.
     const { startIndex } = await import('../../search/index.ts');
     return await startIndex({
       ...options,
@@ -162,7 +171,10 @@ class StartedOnUse implements GatewayIndex {
     });
   }
 
-  /** Gives up the index of one start and begins another: at once, or after a while when one broke a short time ago. */
+  /**
+   * Gives up a broken index and starts another: at once, or after `retryMs` when the previous one broke a short time
+   * ago.
+   */
   #replace(started: Promise<Index>): void {
     if (this.#isClosed || this.#starting !== started) return;
     this.#starting = undefined;
@@ -171,7 +183,7 @@ class StartedOnUse implements GatewayIndex {
     this.#brokeAtMs = performance.now();
     if (!isFirst) this.#failedAtMs = this.#brokeAtMs;
     this.#fault = 'it was damaged and is built anew';
-    // The new index waits for this, since the old one holds a lock on the file.
+    // The new index waits until the old one is closed, because the old one holds a lock on the database file.
     this.#closing = started
       .then((index) => index.close())
       .catch((error: unknown) => this.#parts.log.error({ err: error }, 'index: one that broke could not be closed'));
@@ -185,7 +197,10 @@ class StartedOnUse implements GatewayIndex {
   }
 }
 
-/** Sources have no event for this, so they are asked at an interval. Never resolves when the gateway ends before. */
+/**
+ * Resolves when all sources have delivered their clusters. Sources have no event for that, so they are asked at an
+ * interval. Never resolves when the gateway ends first.
+ */
 async function untilSynced(sources: Pick<Sources, 'synced'>, isClosed: () => boolean): Promise<void> {
   while (!sources.synced()) {
     if (isClosed()) return await new Promise<never>(() => undefined);

@@ -1,5 +1,5 @@
-// Puts a gateway of one process together from its configuration. Everything that can fail is done before the listener
-// opens, so a gateway serves completely or does not start.
+// Starts a gateway of one process from its configuration. Everything that can fail is done before the listener opens,
+// so a gateway either serves completely or does not start.
 import { join } from 'node:path';
 import { versionInfo } from '../api/version.ts';
 import type { Config } from '../config/configuration.ts';
@@ -18,25 +18,27 @@ import { openOperations, probeMembers, startSharedParts } from './shared-parts.t
 import type { SharedParts } from './shared-parts.ts';
 import type { Listener } from './tls-server.ts';
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface Gateway {
   readonly url: string;
   readonly opsUrl: string;
-  /** File with the certificate clients must trust; undefined when the operator brought a certificate. */
+  /** File with the CA certificate that clients must trust; undefined when the operator gave a certificate. */
   readonly caFile: string | undefined;
-  /** The one token of `--identity=self`, and the file it is kept in. */
+  /** The only token of `--identity=self`, and the file that holds it; undefined in other modes. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
-  /** Resolves with one line about clusters that the index may not read; undefined when there is nothing to say. */
+  /**
+   * Resolves with a line about clusters that the index may not read, or with undefined when there is nothing to say.
+   */
   readonly indexNote?: Promise<string | undefined> | undefined;
-  /** Ends in good order; resolves when everything is closed. */
+  /** Shuts down in good order; resolves when everything is closed. */
   drain(): Promise<void>;
-  /** Ends now; requests under way are cut. */
+  /** Ends at once. Requests that are running are cut. */
   close(): void;
 }
 
 /**
  * Starts a gateway.
- * @throws ConfigurationError for a mistake in the configuration; Error with the system's code when an address is taken
+ * @throws ConfigurationError (rejects) for a mistake in the configuration; AddressError when an address is in use
  */
 export async function startGateway(config: Config, log: Log, version: string): Promise<Gateway> {
   return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));
@@ -90,7 +92,7 @@ async function assemble(
   };
 }
 
-/** Undefined when the configuration says that there is no index. */
+/** Makes the index; undefined when the configuration switches it off. */
 function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
   const { options, store, sources, connections, authorizer, outgoing, openStreams } = parts;
   const { config, log, version, closers } = options;
@@ -113,7 +115,7 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
   return index;
 }
 
-/** Undefined when no traces are asked for; then OpenTelemetry is not even loaded. */
+/** Starts tracing; undefined when it is not configured. OpenTelemetry is then not loaded at all. */
 async function startTracingOf({ options }: SharedParts): Promise<RunningTracing | undefined> {
   const { config, log, version, closers } = options;
   if (config.tracing === undefined) return undefined;
@@ -123,7 +125,10 @@ async function startTracingOf({ options }: SharedParts): Promise<RunningTracing 
   return tracing;
 }
 
-/** A new certificate reaches both listeners. @throws AddressError when the address cannot be had */
+/**
+ * Opens the Kubernetes listener. When the certificate changes, the operations listener gets the new one as well.
+ * @throws AddressError (rejects) when the address cannot be used
+ */
 async function openListener(
   { options, serving }: SharedParts,
   frontend: Frontend,

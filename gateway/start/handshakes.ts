@@ -1,13 +1,16 @@
-// TLS handshakes under way, and how many bytes their clients have sent: OpenSSL keeps a message until it is whole, and
-// one may have 128 KiB. Easy to get wrong: the socket of a connection and its TLS socket are two objects, and only the
-// client's address says that they belong together.
+// Limits how many bytes clients may send during TLS handshakes: OpenSSL keeps a handshake message until it is complete,
+// and one may have 128 KiB. Easy to get wrong: a connection has two objects, its TCP socket and its TLS socket. Only
+// the client's address and port show that they belong together.
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
 import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';
 
 const lookEveryMs = 250;
 
-/** Counts them from now on, each until its connection is established. @returns a function that stops it */
+/**
+ * Counts the TLS handshakes that are in progress and the bytes they hold, each until its connection is established.
+ * @returns a function that stops the counting
+ */
 export function followHandshakes(tls: Server, holdings: Pick<ClientHoldings, 'open'>): () => void {
   const underWay = new Map<string, { readonly socket: Socket; readonly holding: Holding }>();
   const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -1,5 +1,6 @@
-// Identity providers and anonymous requests as the configuration asks for them, followed for change. A provider that
-// cannot be reached does not keep the gateway from starting: it is reported and asked again.
+// Starts the identity providers (OpenID Connect) and anonymous requests as the configuration says, and watches the file
+// for changes. A provider that cannot be reached does not keep the gateway from starting: it is reported and asked
+// again later.
 import { makeAnonymousAuthenticator } from '../../auth/callers/anonymous.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -11,13 +12,16 @@ import type { Config } from '../config/configuration.ts';
 import type { Log } from '../operations/log.ts';
 import type { Reloading } from './reloading.ts';
 
-/** See the file comment. */
+/** Identity providers and anonymous requests, as authenticators. */
 export interface IdentityProviders {
-  /** By tokens of the providers; undefined without a configuration file. */
+  /** Authenticates tokens of the identity providers; undefined without an authentication file. */
   readonly tokens: Authenticator | undefined;
-  /** Asked last; undefined when no request can be anonymous. */
+  /**
+   * Authenticates requests without a credential as anonymous, after all others; undefined when anonymous requests are
+   * off.
+   */
   readonly anonymous: Authenticator | undefined;
-  /** Providers whose keys cannot be had, one text each. */
+  /** Texts about identity providers whose signing keys could not be fetched, one for each. */
   faults(): readonly string[];
   close(): void;
 }
@@ -25,8 +29,8 @@ export interface IdentityProviders {
 const nobody: AnonymousConfig = { enabled: false, paths: [] };
 
 /**
- * Reads the file and begins to follow the providers it names; waits for none of them.
- * @throws ConfigurationError for a file that cannot be read or is not valid
+ * Reads the authentication file and begins to fetch the keys of the providers in it, without waiting for them.
+ * @throws ConfigurationError (rejects) when the file cannot be read or is not valid
  */
 export async function startIdentityProviders(
   config: Pick<Config, 'authentication' | 'outgoing' | 'timeScale'>,

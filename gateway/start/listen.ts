@@ -1,8 +1,11 @@
-// Opens a listening socket. A fault of opening it is thrown; a fault of a later connection is ignored.
+// Opens a listening socket. An error while opening it is thrown; later errors are ignored.
 import type { AddressInfo, Server } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
 
-/** Resolves with the port. @throws Error (rejects) with the system's code when the address cannot be had */
+/**
+ * Begins to listen; resolves with the port.
+ * @throws Error (rejects) with the system's error code when the address cannot be used
+ */
 export async function listenAt(server: Server, at: HostPort): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,4 +1,4 @@
-// Connections to the member clusters of a store, and the list of the streams that are open over them.
+// Connections to all clusters of a store, and the list of open streams over them.
 import type { ClusterReader } from '../../cache/model/store.ts';
 import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
 import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
@@ -11,22 +11,24 @@ import type { Config } from '../config/configuration.ts';
 import { fixedTimes } from '../config/time-scale.ts';
 import { followRegistrations } from '../open-streams/ended-streams.ts';
 
-/** How many streams each cluster's connections carry at least: the default of `--max-cluster-streams`. */
+/**
+ * The least number of streams that the connections to one cluster can carry: the default of `--max-cluster-streams`.
+ */
 const leastLongRunningCalls = 4096;
 
-/** The connections of one process. */
+/** The connections of one process to member clusters, and the open streams on them. */
 export interface MemberConnections {
   readonly connections: Connections;
   readonly openStreams: OpenStreams;
 }
 
-/** Makes connections to the clusters of a store. They end when their cluster's registration does. */
+/** Makes connections to the clusters of a store. When a cluster is removed, its connections are closed. */
 export function makeMemberConnections(
   store: Pick<ClusterReader, 'subscribe'>,
   config: Pick<Config, 'timeScale' | 'limits'>,
 ): MemberConnections {
   const times = fixedTimes(config.timeScale);
-  // A lower --max-cluster-streams bounds callers only: the gateway's own watches still need their connections.
+  // A lower --max-cluster-streams limits only callers. The gateway's own watches of the cluster still need connections.
   const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
   const openStreams = makeOpenStreams();
   const onBody = makeBufferReclaim(youngCollector());

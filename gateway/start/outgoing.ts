@@ -1,5 +1,5 @@
-// The rules of outgoing identities that a configuration asks for, with the exchange file followed for change. The rules
-// are replaced whole, together with everything remembered of the old ones.
+// The rules that decide which user a cluster sees, from flags and the exchange file, which is watched for changes. A
+// new file replaces all rules at once and drops everything that was cached of the old rules.
 import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
 import { parseIdentityRules } from '../../auth/outgoing/identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits } from '../../auth/outgoing/identity-rules.ts';
@@ -14,19 +14,25 @@ import type { User } from '../../cache/model/user.ts';
 import type { IdentityConfig } from '../config/identity-config.ts';
 import type { Reloading } from './reloading.ts';
 
-/** The identity that requests go out with, by the rules of this moment. */
+/** Decides which user a cluster sees for a caller, by the rules of the moment. */
 export interface OutgoingIdentities {
-  /** @throws GatewayError as `outgoingIdentity` of auth/outgoing/outgoing.ts does */
+  /**
+   * The user that the cluster sees for a caller.
+   * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
+   */
   identity(user: User, cluster: ClusterSpec): User;
-  /** One listener, called after the rules file was read anew. */
+  /** Sets the one listener that is called after the rules file has been read again. */
   onChange(listener: () => void): void;
-  /** Why no request can go to the cluster: its annotation holds rules that cannot be used. */
+  /**
+   * Why no request can be sent to the cluster: an annotation of the cluster has invalid rules. Undefined when requests
+   * can be sent.
+   */
   clusterFault(cluster: ClusterSpec): string | undefined;
 }
 
 /**
- * Reads the rules and follows their file.
- * @throws ConfigurationError for a file or a privileged user that cannot be used
+ * Reads the rules about which user clusters see, and watches their file.
+ * @throws ConfigurationError (rejects) for a file, or a user in `--privileged-user`, that cannot be used
  */
 export async function startOutgoingIdentities(
   config: IdentityConfig,
@@ -59,7 +65,11 @@ export async function startOutgoingIdentities(
   };
 }
 
-/** A name that must not go out is refused at start, not at the first request that a privileged rule matches. */
+/**
+ * The user in `--privileged-user`. A name that no cluster may see is refused at the start, not at the first request to
+ * which a privileged rule applies.
+ * @throws ConfigurationError
+ */
 function privilegedUser({ allowPrivilegedIdentity, privilegedUser: name }: IdentityConfig): string | undefined {
   if (!allowPrivilegedIdentity) return undefined;
   try {

@@ -1,5 +1,5 @@
-// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. A bad edit keeps the
-// last good state, whole, and is reported until the file is repaired.
+// Files that are read again when they change: tokens, client CA, rules, serving certificate. When a changed file is
+// invalid, the content read before stays in use as a whole, and the fault is reported until the file is valid again.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { lookAt, watchFiles } from '../../lib/file-watch.ts';
@@ -7,20 +7,24 @@ import type { FileWatch } from '../../lib/file-watch.ts';
 import { readText } from '../config/read-text.ts';
 import type { Log } from '../operations/log.ts';
 
-/** The files of one process that are watched, and what is wrong with them now. */
+/** Configuration files that are read again when they change. */
 export interface Reloading {
   /**
-   * Reads files once, applies them, and does both again whenever one changes.
-   * @param apply gets the texts in the order of `files`; must either take all of it or throw
-   * @throws ConfigurationError when the first read or apply fails
+   * Reads files and passes their content to `apply`, now and whenever one of them changes.
+   * @param apply gets the texts in the order of `files`; it must use all of them or throw
+   * @throws ConfigurationError (rejects) when the first read or the first `apply` fails
    */
   add(files: readonly string[], apply: (...texts: string[]) => void): Promise<void>;
-  /** `file: reason` of every file whose last edit could not be used. */
+  /** Every file whose last change was invalid, and why. */
   faults(): readonly { readonly file: string; readonly message: string }[];
   close(): void;
 }
 
-/** @param onApplied is called with all texts that were taken; the label is the files' paths, as in `faults` */
+/**
+ * Makes a {@link Reloading} that watches no files yet.
+ * @param onApplied called with the texts of files whenever `apply` has accepted them; `label` is the paths of the
+ * files, separated by commas
+ */
 export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
@@ -34,7 +38,8 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       };
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      // The state is taken before the read: a change between the two is read again and not missed.
+      // The state of the files is recorded before they are read. So a change between the two counts as a change, and
+      // the files are read again.
       const before = await seen();
       read();
       const watch = watchFiles({
@@ -63,7 +68,10 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
   };
 }
 
-/** What may be shown of a fault: our own errors never quote a secret; others are named by their kind only. */
+/**
+ * The message of an error that may be logged. Security: the gateway's own errors never quote a secret; of other errors
+ * only the class name is shown.
+ */
 function faultMessage(error: unknown): string {
   return error instanceof ConfigurationError || error instanceof GatewayError
     ? error.message

@@ -1,5 +1,5 @@
-// The parts that a gateway of one process and the first process of a gateway with workers start alike: what they know
-// of clusters, users, rules and certificates, the operations listener, and the probe.
+// The parts that are started alike in a gateway of one process and in the supervising process of a gateway with
+// workers: clusters, users, rules, certificates, the operations listener and the probe.
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
@@ -31,41 +31,42 @@ import type { Sources } from './sources.ts';
 import { startAuthorizer, startUsers } from './users.ts';
 import type { Users } from './users.ts';
 
-/** What the parts are started with. */
+/** Options of {@link startSharedParts}. */
 export interface StartOptions {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
-  /** Gets the end of every part. */
+  /** Each started part adds a function to this list that stops the part. */
   readonly closers: Closers;
-  /** True from the moment readyz is to fail because the process ends. */
+  /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
-  /** Called with the texts of a configuration file whenever they were taken. */
+  /** Called with the content of configuration files whenever they have been read and accepted. */
   readonly onFile?: (label: string, texts: readonly string[]) => void;
 }
 
-/** Parts that run. */
+/** What {@link startSharedParts} has started. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;
-  /** resourceVersion of the store before any source was read. */
+  /** resourceVersion of the cluster store before any source was read. */
   readonly startVersion: string;
   readonly hub: Hub | undefined;
   readonly sources: Sources;
   readonly users: Users;
   readonly authorizer: Authorizer;
   readonly outgoing: OutgoingIdentities;
-  /** Undefined without an audit policy. */
+  /** The audit log; undefined when nothing is audited. */
   readonly audit: RunningAudit | undefined;
   readonly serving: Serving;
   readonly checks: readonly HealthCheck[];
-  /** Files and objects of which an earlier good state is served. */
+  /** Files and objects on the hub whose last change was invalid, so that an earlier valid state is used. */
   reloadFaults(): readonly string[];
 }
 
 /**
- * Starts the parts in the order in which they need each other.
- * @throws ConfigurationError for what the operator wrote; GatewayError HUB_UNAVAILABLE as `startHub` does
+ * Starts the parts of a gateway in the order in which they need each other.
+ * @throws ConfigurationError (rejects) for a mistake in the configuration; GatewayError HUB_UNAVAILABLE as `startHub`
+ * does
  */
 export async function startSharedParts(options: StartOptions): Promise<SharedParts> {
   const { config, log, version, closers, shuttingDown, onFile } = options;
@@ -87,7 +88,7 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
   const { dataDir } = config;
   const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
-  // Closed last: what connections say while they are closed is recorded.
+  // The audit log is closed last, because closing connections still writes audit events.
   if (audit !== undefined) closers.unshift(() => audit.close());
   const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
   closers.push(() => serving.close());
@@ -109,7 +110,10 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
   };
 }
 
-/** Opens the operations listener. @throws AddressError when the address cannot be had */
+/**
+ * Opens the listener for metrics and health checks.
+ * @throws AddressError (rejects) when the address cannot be used
+ */
 export async function openOperations(
   { options, hub, serving }: SharedParts,
   page: MetricsPage,
@@ -126,8 +130,8 @@ export async function openOperations(
 }
 
 /**
- * Starts to probe the members.
- * @param findings gets the results that other processes need to send requests; absent when this is the only process
+ * Starts to probe the clusters regularly.
+ * @param findings receives the results for worker processes; undefined when this is the only process
  */
 export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {
   const { config, log, closers } = options;

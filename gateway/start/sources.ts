@@ -1,5 +1,6 @@
-// All sources of clusters that a configuration asks for, in the order that decides who keeps a name. That order must
-// not depend on which source answers first, so each is entered in the store before any of them starts.
+// Starts all sources of clusters that the configuration names. When two sources have a cluster of the same name, the
+// earlier source keeps it. That must not depend on which source answers first, so the order is given to the store
+// before any source starts.
 import { readFileSync } from 'node:fs';
 import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -16,17 +17,18 @@ import type { Config } from '../config/configuration.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { Log } from '../operations/log.ts';
 
-/** Sources that run. */
+/** The sources of clusters (kubeconfig files, objects on the hub) that have been started. */
 export interface Sources {
   problems(): readonly SourceProblem[];
-  /** True once every source has said for the first time what clusters there are. */
+  /** True once every source has delivered its clusters for the first time. */
   synced(): boolean;
   close(): void;
 }
 
 /**
- * Starts them; kubeconfig files are read before this resolves, a hub is asked in the background.
- * @throws ConfigurationError for kubeconfigs and PEM files that cannot be used at start
+ * Starts the sources of clusters. When it resolves, kubeconfig files have been read; the hub is asked in the
+ * background.
+ * @throws ConfigurationError (rejects) for a kubeconfig or PEM file that cannot be used
  */
 export async function startSources(
   config: Pick<Config, 'kubeconfigs' | 'hub'>,
@@ -64,7 +66,7 @@ export async function startSources(
   };
 }
 
-/** Objects of a hub were written by others, so the addresses in them are checked. */
+/** Security: other people write the objects on a hub, so the addresses in them are checked. */
 function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);
@@ -72,7 +74,10 @@ function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
   return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }
 
-/** @throws ConfigurationError when one of its files cannot be read */
+/**
+ * The proxy of konnectivity with the content of its certificate files; undefined when none is configured.
+ * @throws ConfigurationError when a file cannot be read
+ */
 function clusterProxyOf({ clusterProxy: given }: HubConfig): ProxyAddress | undefined {
   if (given === undefined) return undefined;
   const read = (flag: string, file: string | undefined): string | undefined => {

@@ -1,5 +1,6 @@
-// The Kubernetes listener: one TLS port, with HTTP/1.1 and HTTP/2 by ALPN. No ALPN means HTTP/1.1, which is how kubectl
-// exec connects. Idle connections and request heads that are never finished are closed by a sweep over all connections.
+// The Kubernetes listener: one TLS port for HTTP/1.1 and HTTP/2, chosen by ALPN. Without ALPN it is HTTP/1.1, which is
+// how kubectl exec connects. Idle connections, and those with request heads that are never completed, are closed by a
+// regular check of all connections.
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
@@ -19,52 +20,52 @@ import type { Http2Listener } from '../../http/http2/http2-connection.ts';
 import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { makeOutputTurn } from '../../http/http2/http2-output.ts';
 
-/** What the listener proves itself with, and whose client certificates it asks for. */
+/** Certificate and key of the listener, and the CA for client certificates. */
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
-  /** PEM of the CA for client certificates; undefined asks for none. */
+  /** PEM of the CAs for client certificates; undefined when clients are not asked for one. */
   readonly clientCa: string | undefined;
 }
 
-/** A running listener. */
+/** The running listener for clients. */
 export interface Listener {
-  /** `https://HOST:PORT` as bound. */
+  /** `https://HOST:PORT`, with the port that was opened. */
   readonly url: string;
   readonly port: number;
   readonly connections: BoundConnections;
-  /** Replaces certificates; open connections keep theirs. */
+  /** Uses new certificates for new connections; open connections keep theirs. */
   setTls(material: TlsMaterial): void;
   /**
-   * Stops accepting, closes idle connections, and asks clients to open no more streams; requests under way go on.
-   * Resolves when the last connection is closed, so everything that was answered has left.
+   * Stops accepting connections, closes idle ones and tells clients to send no new requests. Running requests go on.
+   * Resolves when the last connection is closed, so that every answer has been sent.
    */
   drain(): Promise<void>;
   /** Destroys every connection. */
   close(): void;
 }
 
-/** How a server gets its connections; resolves with the port clients see. Without one it listens itself. */
+/** Starts to listen in another way than by itself, as in a worker process. Resolves with the port that clients see. */
 export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
 
-/** How often connections whose client sends nothing are checked. */
+/** Milliseconds between two checks for connections whose clients send nothing. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
 
-/** What may be said of a listener. */
+/** Options of a listener. */
 export interface ListenerOptions {
-  /** How long a client of HTTP/1.1 may take nothing of what waits for it. */
+  /** An HTTP/1.1 client that has read nothing of its answer for so many milliseconds counts as lost. */
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
   readonly openServer?: OpenServer | undefined;
-  /** What clients may make the process hold. */
+  /** Counts and limits the bytes that clients make the process keep in memory. */
   readonly holdings?: ClientHoldings | undefined;
 }
 
 /**
  * Opens the listener.
  * @param arrive called for every request; must not throw
- * @throws Error with the system's code (EADDRINUSE, EACCES, …) when the address cannot be had
+ * @throws Error (rejects) with the system's error code (EADDRINUSE, EACCES, …) when the address cannot be used
  */
 export async function startListener(
   at: HostPort,
@@ -106,7 +107,7 @@ class TlsServer {
       holdings,
       onReleased: (connection) => this.#http2Connections.delete(connection),
     };
-    // One sweep over all connections costs less than a timer for each.
+    // One regular check of all connections costs less than a timer for each connection.
     this.#sweeping = setInterval(() => this.#sweep(), sweepIntervalMs).unref();
     this.tls = createServerFor(material);
     this.#endHandshakes = followHandshakes(this.tls, holdings);

@@ -1,5 +1,5 @@
-// The authenticators and the authorizer that a configuration asks for, followed for change. Every file is applied whole
-// or not at all. The order of authenticators is kube-apiserver's: front proxy, client certificates, tokens.
+// Starts the authenticators and the authorizer of the configuration, and watches their files for changes. A changed
+// file is applied completely or not at all.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -21,24 +21,27 @@ import type { Log } from '../operations/log.ts';
 import type { Reloading } from './reloading.ts';
 import { writeWhole } from '../certificates/serving-certificate.ts';
 
-/** The authenticators and the client CA that the configuration asks for. */
+/** The authenticators and the client CAs that the configuration asks for. */
 export interface Users {
   readonly authenticate: RequestAuthenticator;
-  /** The one token of `--identity=self`, and the file it is kept in. */
+  /** The only token of `--identity=self`, and the file that holds it; undefined in other modes. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
-  /** PEM of every CA whose certificates clients are asked for; '' asks without naming one, undefined does not ask. */
+  /**
+   * PEM of all CAs whose client certificates are accepted. '' means that clients are asked for a certificate without
+   * naming a CA; undefined means that they are not asked.
+   */
   clientCa(): string | undefined;
-  /** One listener, called after one was replaced. */
+  /** Sets the one listener that is called after a client CA was replaced. */
   onClientCa(listener: () => void): void;
-  /** Identity providers whose keys cannot be had now. */
+  /** Texts about identity providers whose signing keys cannot be fetched at present, one for each. */
   faults(): readonly string[];
   close(): void;
 }
 
 /**
- * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the
- * hub's), tokens (the operator's file, then identity providers, then the hub's review), anonymous. For a caller known
- * to both, the operator's settings count.
+ * Starts the authenticators. They are asked in kube-apiserver's order: front proxy, client certificates (the operator's
+ * CA, then the hub's), tokens (the operator's file, then identity providers, then the hub's TokenReview), anonymous.
+ * The first that recognises the credential decides, so the operator's files come before the hub.
  */
 export async function startUsers(
   config: Config,
@@ -90,14 +93,17 @@ export async function startUsers(
   };
 }
 
-/** `--identity=self`: one token, made once and kept in the data directory so that kubeconfigs outlive a restart. */
+/**
+ * The single user of `--identity=self`. Its token is made once and kept in the data directory, so that kubeconfigs stay
+ * valid after a restart.
+ */
 function selfUser(config: Config): Users {
   const file = join(config.dataDir, 'self.token');
   let token = '';
   try {
     token = readFileSync(file, 'utf8').trim();
   } catch {
-    // Made below.
+    // There is no token file yet. The token is made below.
   }
   if (!/^[A-Za-z0-9_-]{43}$/.test(token)) {
     token = randomBytes(32).toString('base64url');
@@ -116,8 +122,8 @@ function selfUser(config: Config): Users {
 }
 
 /**
- * Who decides: the rules file, followed for change, then the hub; the first that allows does. With neither, every
- * authenticated user may use every cluster.
+ * Starts the authorizer: the rules file, which is watched for changes, then the hub. A request is allowed when either
+ * allows it. Without both, every authenticated user may use every cluster.
  */
 export async function startAuthorizer(
   { authorizationRules: file }: Pick<Config, 'authorizationRules'>,
@@ -138,7 +144,10 @@ export async function startAuthorizer(
   return authorizers.length === 0 ? allowAuthenticated() : unionAuthorizer(authorizers);
 }
 
-/** The person at this machine; a container's user may have no entry in its user database. */
+/**
+ * Name of the operating system's user. In a container the user may have no entry in the user database; then it is
+ * `self`.
+ */
 function ownerName(): string {
   try {
     return userInfo().username;

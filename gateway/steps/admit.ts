@@ -1,5 +1,6 @@
-// Step 8: a seat for the request, of its user, its cluster and the gateway; or it waits its turn, or gets 429
-// (gateway/limits/admission.ts). It comes after `authorize`, so that nobody takes a seat in another user's name.
+// Step 8 of the chain: the request waits until the limits of its user, its cluster and the gateway allow it to run, or
+// gets 429 (gateway/limits/admission.ts). It comes after `authorize`, so that nobody can use up the limits of another
+// user.
 import { gone } from '../limits/waiting-request.ts';
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
@@ -10,7 +11,7 @@ export function admit(
   { admission }: ChainDependencies,
 ): Authorized | Promise<Authorized | typeof answered> {
   const { surface, user, inbound } = state;
-  // Health checks are answered above all when the gateway is full.
+  // Health checks are never refused, because they matter most when the gateway has reached its limits.
   if (surface.kind === 'health') return state;
   const cluster = surface.kind === 'member' ? surface.cluster : '';
   if (state.observation.longRunning) {
@@ -21,7 +22,10 @@ export function admit(
   return waiting === undefined ? state : waiting.then((turn) => (turn === gone ? answered : state));
 }
 
-/** As kube-apiserver divides them: get, list and watch only read (apiserver:pkg/server/filters/maxinflight.go). */
+/**
+ * Whether a request with this verb may change something; the same division as in kube-apiserver
+ * (pkg/server/filters/maxinflight.go of k8s.io/apiserver).
+ */
 function isMutating(verb: string): boolean {
   return verb !== 'get' && verb !== 'list' && verb !== 'watch' && verb !== 'head' && verb !== 'options';
 }

@@ -1,5 +1,6 @@
-// Step 6: what is recorded of this request, its trace too, and whether it may go on unrecorded. It comes after
-// authentication, because the policy asks who, and before authorization, because refusals belong in an audit log.
+// Step 6 of the chain: starts the audit record and the trace of the request, or refuses it when it must be recorded but
+// cannot be. It comes after authentication, because the audit policy asks who the caller is, and before authorization,
+// because refused requests belong in the audit log.
 import type { Authenticated } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 

@@ -1,5 +1,7 @@
-// Step 7: may the caller act as somebody else, if it asks to, and may that user do this. Each part of an impersonated
-// identity needs its own yes. The headers that go on hold neither the caller's credential nor any impersonation header.
+// Step 7 of the chain: checks whether the caller may impersonate another user, if the request asks for that, and
+// whether the resulting user may do what the request asks. Every part of an impersonated identity (user, groups, extra)
+// must be allowed. Security: the headers that later steps get hold neither the caller's credential nor impersonation
+// headers.
 import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
@@ -31,7 +33,7 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const judged = clusterOf(state, dependencies);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
     authorized(state, user, withoutCredentials(inbound.headers), access, judged);
-  // No right was checked, so nobody is impersonated.
+  // Plain health checks are not authorized, so impersonation headers have no effect on them.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
   const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
@@ -47,8 +49,8 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
 }
 
 /**
- * The step of the self chain, which impersonates nobody. A request with `--as` would go out as the owner of the
- * kubeconfig, with the owner's rights, so it is refused whatever the rules say.
+ * Used in place of `authorize` when the gateway runs with `--identity=self`. Security: a request with `--as` would be
+ * sent with the rights of the kubeconfig's owner, so it is refused, whatever the rules say.
  */
 export function authorizeAsSelf(
   state: Authenticated,
@@ -61,7 +63,7 @@ export function authorizeAsSelf(
   );
 }
 
-/** Each cluster behind `*` is checked as if the request named it. */
+/** Permission checks for a request to all clusters (`*`): each cluster is authorized as if the request had named it. */
 function accessOf(
   state: Authenticated,
   questionsOn: (cluster: Attributes['cluster']) => Attributes[],
@@ -81,7 +83,7 @@ function accessOf(
     },
     follow(cluster, end) {
       if (streamReviews === undefined) return () => {};
-      // Its labels may change while the stream is open.
+      // Labels of the cluster may change while the stream is open, so the present ones are used.
       const now = (): ClusterSpec => clusters.get(cluster.name)?.spec ?? cluster;
       const stream: ReviewedStream = { request, caller, questions: () => questionsOn(asAttribute(now())), end };
       streamReviews.follow(stream);
@@ -90,7 +92,10 @@ function accessOf(
   };
 }
 
-/** A stream is reviewed as long as it is open. The credential for that is kept in this closure, out of the state. */
+/**
+ * While a stream is open, the caller's rights are checked regularly. Security: the credential needed for that is kept
+ * only in this closure, where later steps do not see it.
+ */
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
   const { streamReviews } = dependencies;
   if (streamReviews === undefined) return;
@@ -100,7 +105,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
     caller,
     questions,
     end(reason) {
-      // Before an answer there is nothing to cut; the next review decides again.
+      // Before the answer has begun, there is no stream to end. The next regular check decides again.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
@@ -110,7 +115,10 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
   inbound.onClose(() => streamReviews.forget(stream));
 }
 
-/** The cluster in the path as rules see it. An unknown name has no labels here; `locate` answers 404 for it. */
+/**
+ * The cluster in the path, as authorization rules see it. A name that no cluster has gets no labels; the step `locate`
+ * answers 404 for it.
+ */
 function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attributes['cluster'] {
   if (state.surface.kind !== 'member') return undefined;
   const { cluster: name } = state.surface;
@@ -119,8 +127,8 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
 }
 
 /**
- * The question to the authorizer. As in Kubernetes, every caller may read the version (system:public-info-viewer) and
- * every authenticated user discovery and OpenAPI (system:discovery).
+ * The questions to the authorizer about a request; empty when everybody may do it. As in Kubernetes, everybody may read
+ * the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
@@ -132,7 +140,10 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   return [attributesOf(user, cluster, outer, info, decodedPath(path, segments))];
 }
 
-/** What is asked about a request; the index asks the same when it has to ask a cluster itself. */
+/**
+ * Makes the question to the authorizer about one request. The index uses the function too, for requests that it passes
+ * on to a cluster.
+ */
 export function attributesOf(
   user: User,
   cluster: Attributes['cluster'],
@@ -183,7 +194,7 @@ function everyAllowed<T>(
   return done();
 }
 
-/** Headers that no later step may see, in any spelling. */
+/** Security: names of headers, in any spelling, that later steps must not see. */
 const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
 const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
 

@@ -1,5 +1,6 @@
-// Step 4: the one reading of the request line: which surface, which cluster, which verb on what. With a cluster domain
-// the Host header chooses the cluster, so it must be the name that the TLS connection was made for (421 otherwise).
+// Step 4 of the chain: reads from the request line which part of the gateway answers, which cluster is meant, and verb
+// and resource. With `--cluster-domain`, the Host header chooses the cluster. It must then be the name for which the
+// TLS connection was made; otherwise the answer is 421.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
@@ -40,7 +41,8 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 }
 
 /**
- * Subresources that may be upgraded (rule "upgrades are closed until 101"). A watch is a GET on the resource itself.
+ * Subresources on which a connection may be upgraded (docs/rules.md, "Upgrades are closed until 101"). A watch may be
+ * upgraded as well.
  */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 
@@ -64,7 +66,10 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
   }
 }
 
-/** Name of the cluster when the request came to `<name>.<cluster-domain>`. */
+/**
+ * Name of the cluster when the request came to the host `<name>.<cluster-domain>`; otherwise undefined.
+ * @throws GatewayError MISDIRECTED when the Host header is not the name for which the TLS connection was made
+ */
 function hostCluster(state: Observed, domain: string | undefined): string | undefined {
   if (domain === undefined) return undefined;
   const host = state.host.replace(/:\d{1,5}$/, '').toLowerCase();

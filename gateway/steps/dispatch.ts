@@ -1,4 +1,5 @@
-// Step 10: what the gateway answers itself ends here; only requests for a member go on.
+// Step 10 of the chain: answers requests for the gateway's own API. Only requests for a member cluster go on to the
+// next step.
 import { answered } from '../step.ts';
 import type { Authorized, Dispatched } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

@@ -1,13 +1,13 @@
-// Step 9: a request for every cluster (`*`) ends here. Each cluster is asked as the caller, after the same checks as
-// for a request to it alone, and the answers are joined. There are two steps, one for each chain, as with `forward`:
-// fanOut cannot leave the identity out.
+// Step 9 of the chain: answers a request for all clusters (`*`). Each cluster is asked as the caller, after the same
+// checks as for a request to this cluster alone, and the answers are joined. Security: there are two functions, one for
+// each chain, so that `fanOut` cannot leave out the impersonated user by mistake.
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
 import { answerFanout } from '../fanout/answer.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import { namesEveryCluster } from '../request/routes.ts';
 
-/** Asks each cluster as whom the `impersonate` step would. */
+/** Answers a request for all clusters. Each is asked as the user that the step `impersonate` would choose. */
 export function fanOut(state: Authorized, dependencies: ChainDependencies): Authorized | Promise<typeof answered> {
   if (!namesEveryCluster(state.surface)) return state;
   const done = answerFanout(state, state.surface, dependencies, (cluster) =>
@@ -16,7 +16,10 @@ export function fanOut(state: Authorized, dependencies: ChainDependencies): Auth
   return done.then(() => answered);
 }
 
-/** Asks each cluster with the credential of the person's own kubeconfig context. Only for `--identity=self`. */
+/**
+ * Answers a request for all clusters when the gateway runs with `--identity=self`. Each is asked with the credential of
+ * its kubeconfig context.
+ */
 export function fanOutAsSelf(
   state: Authorized,
   dependencies: ChainDependencies,

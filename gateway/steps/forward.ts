@@ -1,6 +1,6 @@
-// Step 13: builds the request for the member and lets its bytes flow. There are two steps, one for each chain: forward
-// cannot leave the identity out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Nothing
-// is awaited between reading the record and sending, so that no rotation happens in between.
+// Step 13 of the chain: sends the request to the member cluster and relays the answer. Security: there are two
+// functions, one for each chain, so that `forward` cannot leave out the impersonated user by mistake. Nothing is
+// awaited between reading the cluster record and sending, so that address and credential belong together.
 import { hostHeader } from '../../routing/dial/endpoint-request.ts';
 import type { HeaderParts } from '../../routing/forward/headers.ts';
 import { MemberRequest } from '../../routing/members/member-request.ts';
@@ -16,7 +16,7 @@ import { isLongRunning } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import { sandboxes } from '../request/sandbox.ts';
 
-/** Forwards as the impersonated user. */
+/** Sends the request as the impersonated user. */
 export function forward(
   state: Impersonating,
   dependencies: ChainDependencies,
@@ -24,7 +24,10 @@ export function forward(
   return send(state, dependencies, state.outgoing);
 }
 
-/** Forwards with the credential of the person's own kubeconfig context and no impersonation; only in the self chain. */
+/**
+ * Sends the request with the credential of the kubeconfig context, without impersonation. Only used with
+ * `--identity=self`.
+ */
 export function forwardAsSelf(
   state: Located,
   dependencies: ChainDependencies,
@@ -85,7 +88,10 @@ function send(
   return answered;
 }
 
-/** Auditing reads what a body says of its object while it passes. */
+/**
+ * Passes the request body to the audit log, which reads the object in it; undefined when the audit log does not need
+ * the body.
+ */
 function bodyReader({ observation }: Located): ((chunk: Buffer) => void) | undefined {
   const reader = observation.audit?.body;
   return reader === undefined ? undefined : (chunk) => reader.feed(chunk);

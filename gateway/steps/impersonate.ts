@@ -1,6 +1,6 @@
-// Step 12: the identity the member will see. Easy to get wrong: a member takes a missing identity for the gateway
-// itself. So what cannot be decided is thrown here, before anything was sent, and there is no way to `forward` around
-// this step.
+// Step 12 of the chain: decides which user the member cluster will see. Easy to get wrong: a request without
+// impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws,
+// before anything is sent, and the chain has no way to `forward` without it.
 import type { User } from '../../cache/model/user.ts';
 import { impersonating } from '../exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';
@@ -14,7 +14,7 @@ export function impersonate(state: Located, dependencies: ChainDependencies): Im
   return impersonating(state, outgoing);
 }
 
-/** Whatever may stay open ends when its identity is no longer the one that the rules give. */
+/** Watches a long-running request and ends it when the rules would now map its user to another identity. */
 function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDependencies): void {
   const { outgoingStreams } = dependencies;
   if (outgoingStreams === undefined) return;
@@ -24,7 +24,8 @@ function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDepe
     cluster: state.record.spec,
     outgoing,
     end(reason) {
-      // Cut even before an answer: the request is on its way as somebody it should no longer be.
+      // The request is cut even before it has an answer, because it has been sent with an identity that it must no
+      // longer have.
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
     },

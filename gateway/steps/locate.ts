@@ -1,6 +1,6 @@
-// Step 11: the cluster record, read once, with the credential and the connections that belong to it. Since `authorize`
-// the request may have waited for the hub or for its turn, and another cluster may have taken the name meanwhile.
-// Nobody has decided whether the caller may reach that one, so it is refused.
+// Step 11 of the chain: reads the cluster record once, with its credential and connections. Since the step `authorize`
+// the request may have waited, and another cluster may have taken the name meanwhile. Security: nobody has decided
+// whether the caller may use that cluster, so the request is refused.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -21,13 +21,15 @@ export function locate(state: Dispatched, dependencies: ChainDependencies): Loca
   return located(state, target);
 }
 
-/** By all that rules may know of a cluster. @throws GatewayError CLUSTER_UNUSABLE */
+/**
+ * Compares name, UID and labels of the cluster, on which authorization rules can depend, with those that were
+ * authorized.
+ * @throws GatewayError CLUSTER_UNUSABLE when they have changed
+ */
 function requireJudged({ judged }: Dispatched, spec: ClusterSpec): void {
   if (judged !== undefined && isAsJudged(judged, spec)) return;
   const { name } = spec;
-  throw new GatewayError(
-    'CLUSTER_UNUSABLE',
-    `cluster "${name}" was registered anew while the request waited; ask again`,
-    { cluster: name },
-  );
+  throw new GatewayError('CLUSTER_UNUSABLE', `cluster "${name}" has changed while the request waited; try again`, {
+    cluster: name,
+  });
 }

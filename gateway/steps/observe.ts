@@ -1,5 +1,5 @@
-// Step 3: metrics and the request log follow the exchange from here to its end: when the answer is out or the client is
-// gone, which may be long after the chain returns.
+// Step 3 of the chain: metrics and the request log follow the request from here until its answer has ended or the
+// client has gone. That may be long after the chain has returned.
 import { observed } from '../exchange.ts';
 import type { Observation, Observed, Recoverable } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

@@ -1,4 +1,5 @@
-// Step 1: the request gets its id and its clock. Nothing here throws, since nothing could answer the error yet.
+// Step 1 of the chain: gives the request an id and the time of its arrival. Nothing here may throw, since no step that
+// answers errors has run yet.
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
@@ -8,8 +9,8 @@ import type { Arrival } from '../../http/arrival.ts';
 import type { Received } from '../exchange.ts';
 
 /**
- * An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse
- * odd ones).
+ * The form of an `Audit-ID` that a client or an aggregating API server may choose, as in kube-apiserver. An id of
+ * another form is ignored, and a new one is made.
  */
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -36,7 +37,10 @@ function usable(asked: string | undefined): string | undefined {
   return asked !== undefined && auditIdForm.test(asked) ? asked : undefined;
 }
 
-/** Unique, not secret: a random start of the process and a count, in the form of a UUID (RFC 9562 version 8). */
+/**
+ * Every new id has the form of a UUID (RFC 9562, version 8): a part that is random for this process, then a counter.
+ * Ids are unique but not secret.
+ */
 const processPart = randomUUID().slice(0, 14).concat('8').concat(randomUUID().slice(15, 24));
 let issued = 0;
 

@@ -1,5 +1,5 @@
-// Step 2: whatever is thrown from here on becomes a metav1.Status, or a cut answer when one has already begun. An
-// unexpected error says nothing of its insides to the caller; those go to the log.
+// Step 2 of the chain: an error in a later step is answered with a metav1.Status, or cuts the answer when it has begun
+// already. For an unexpected error the caller sees only its Audit-Id; the details are logged.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
@@ -12,7 +12,7 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
     try {
       fail(state, dependencies, error);
     } catch {
-      // The error cannot be sent to this client, and one client must not end the process.
+      // Even the error could not be sent. Only the connection is cut, because one client must not end the process.
       state.inbound.abort();
     }
   });

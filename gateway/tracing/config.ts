@@ -1,45 +1,45 @@
-// Reads which requests are traced and where their spans go: from kube-apiserver's TracingConfiguration, or from the
-// environment variables of OpenTelemetry. This file imports nothing of OpenTelemetry, so that a gateway without tracing
-// loads none of it.
+// Reads which requests are traced and where their spans are sent, from kube-apiserver's TracingConfiguration or from
+// the environment variables of OpenTelemetry. This file imports nothing of OpenTelemetry, so that a gateway without
+// tracing does not load it.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 
-/** Where spans go and which requests have any. */
+/** Which requests are traced and where their spans are sent. */
 export interface TracingConfig {
-  /** OTLP over HTTP: the whole URL, `http://collector:4318/v1/traces`. */
+  /** Whole URL of the collector, OTLP over HTTP, for example `http://collector:4318/v1/traces`. */
   readonly url: string;
-  /** Share of requests to trace when the caller has not decided, 0 to 1. */
+  /** Share of requests to trace, from 0 to 1, when the caller's headers do not decide. */
   readonly ratio: number;
-  /** Whether the caller's `traceparent` decides. */
+  /** True when the caller's `traceparent` header, if there is one, decides whether a request is traced. */
   readonly parentBased: boolean;
-  /** Whether spans name the user. */
+  /** True when spans contain the name of the user. */
   readonly userNames: boolean;
-  /** Spans that wait in memory; more are dropped and counted. */
+  /** How many spans may wait in memory. Further spans are dropped and counted. */
   readonly queueSize: number;
-  /** Spans in one request to the collector. */
+  /** How many spans are sent to the collector in one request. */
   readonly batchSize: number;
-  /** Longest wait of a span for its batch to fill. */
+  /** Milliseconds after which waiting spans are sent even when their batch is not full. */
   readonly delayMs: number;
 }
 
-/** The fields as flags, which are text, or as read from the configuration file. */
+/** The tracing settings as the operator wrote them, in flags (text) or in the configuration file. */
 export interface TracingInput {
   readonly tracingConfigFile?: string;
   readonly tracingUserNames?: string | boolean;
 }
 
-/** Schema of the same fields in the configuration file. */
+/** Schema of the tracing settings in the configuration file. */
 export const tracingFileFields = {
   tracingConfigFile: z.string().min(1).optional(),
   tracingUserNames: z.boolean().optional(),
 };
 
 /**
- * kube-apiserver's format (component-base/tracing/api/v1/types.go). Its endpoint is for OTLP over gRPC; ours is for
- * OTLP over HTTP.
+ * The format of kube-apiserver's file (component-base/tracing/api/v1/types.go). There, `endpoint` is for OTLP over
+ * gRPC; here it is for OTLP over HTTP.
  */
 const configuration = z.strictObject({
   apiVersion: z.enum(['apiserver.config.k8s.io/v1', 'apiserver.config.k8s.io/v1beta1']),
@@ -50,7 +50,7 @@ const configuration = z.strictObject({
 
 const defaultOrigin = 'http://localhost:4318';
 const tracesPath = '/v1/traces';
-/** The defaults of the specification (`OTEL_BSP_*`). */
+/** Defaults for batches of spans, from the OpenTelemetry specification (`OTEL_BSP_*`). */
 const defaults = { queueSize: 2048, batchSize: 512, delayMs: 5000 } as const;
 
 type Sampling = Pick<TracingConfig, 'ratio' | 'parentBased'>;
@@ -59,9 +59,9 @@ type Environment = (name: string) => string | undefined;
 type Wrong = (name: string, message: string) => undefined;
 
 /**
- * Reads it; undefined when nothing asks for traces.
- * @param file the fields of the configuration file; its paths are relative to `folder`
- * @param fault called for each fault, with its flag, file or variable
+ * Reads the configuration of tracing; undefined when nothing is to be traced.
+ * @param file settings of the configuration file; relative paths in it refer to `folder`
+ * @param fault called for each setting that is wrong, with its flag, file or variable
  */
 export function readTracingConfig(
   flags: TracingInput,
@@ -116,7 +116,10 @@ function checkExporter(variable: Environment, wrong: Wrong): void {
     );
 }
 
-/** The endpoint of the file, else of the environment; the variable of traces alone is the whole URL. */
+/**
+ * URL of the collector: from the file, otherwise from the environment. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it
+ * is; `/v1/traces` is added to other values.
+ */
 function collectorUrl(
   path: string | undefined,
   written: string | undefined,
@@ -169,7 +172,10 @@ function readConfiguration(
   return undefined;
 }
 
-/** `HOST:PORT`, as kube-apiserver's file has it, means plain HTTP. */
+/**
+ * Parses the URL of a collector; undefined when the text is no URL. A value without a scheme, such as `HOST:PORT` in
+ * kube-apiserver's file, means plain HTTP. With `isOrigin`, `/v1/traces` is added.
+ */
 function endpointUrl(written: string, isOrigin: boolean): string | undefined {
   const text = written.includes('//') ? written : `http://${written}`;
   if (!URL.canParse(text)) return undefined;
@@ -181,7 +187,7 @@ function endpointUrl(written: string, isOrigin: boolean): string | undefined {
 }
 
 /**
- * `OTEL_TRACES_SAMPLER`. Its default is the specification's: every request is traced unless its caller decided
+ * Reads `OTEL_TRACES_SAMPLER`. By default, as the specification says, every request is traced unless its caller decided
  * otherwise.
  */
 function samplerOf(variable: Environment, wrong: Wrong): Sampling {

@@ -1,8 +1,9 @@
-// The chain's view of tracing. It has types only, so that a gateway without tracing loads nothing of OpenTelemetry.
+// What the request chain knows of tracing. This file has only types, so that a gateway without tracing does not load
+// OpenTelemetry.
 import type { Authenticated } from '../exchange.ts';
 
-/** Decides which requests have spans. */
+/** Decides which requests are traced. */
 export interface Tracing {
-  /** Called when the caller is known; sets `observation.trace` when this request is traced. */
+  /** Called when the caller is known. Sets `observation.trace` when the request is to be traced. */
   begin(state: Authenticated): void;
 }

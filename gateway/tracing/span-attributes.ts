@@ -1,6 +1,5 @@
-// Names and attributes of spans, by OpenTelemetry's HTTP conventions and Kubernetes' names for the parts of a request.
-// A query may hold a token, so it is in no attribute. There must be few names of spans, so names of objects are only in
-// `url.path`.
+// Names and attributes of spans, by OpenTelemetry's HTTP conventions. Security: a query may contain a token, so no
+// attribute has it. The number of different span names must stay small, so names of objects appear only in `url.path`.
 import type { Attributes } from '@opentelemetry/api';
 import {
   ATTR_CLIENT_ADDRESS,
@@ -24,29 +23,35 @@ import type { Described } from '../exchange.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
-/** In development in the conventions, so not among their stable constants. */
+/**
+ * These names are written out here, because OpenTelemetry's package has no constants for conventions that are still "in
+ * development".
+ */
 const attrClusterName = 'k8s.cluster.name';
 const attrNamespaceName = 'k8s.namespace.name';
-/** kube-apiserver's name for it (apiserver/pkg/endpoints/filters/traces.go); it links the trace to both audit logs. */
+/**
+ * kube-apiserver's name for this attribute (apiserver/pkg/endpoints/filters/traces.go). It connects a trace with the
+ * audit logs of the gateway and the cluster.
+ */
 const attrAuditId = 'audit-id';
 
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
- * Path of a resource without the names of objects, as in kube-apiserver's spans; '' when the path is not that of a
- * resource.
+ * The path of a resource with placeholders for names, as in kube-apiserver's spans, for example
+ * `/api/v1/namespaces/{namespace}/pods/{name}`; '' when the request is not about a resource.
  */
 export function resourceRoute(info: RequestInfo): string {
   if (!info.isResource) return '';
   const group = info.apiGroup === '' ? '/api' : `/apis/${info.apiGroup}`;
   const namespace = info.namespace !== '' && info.resource !== 'namespaces' ? '/namespaces/{namespace}' : '';
-  // A list has a name too when its field selector names one object.
+  // A list whose field selector names one object has a name too, but it is still a list.
   const isOfOne = info.name !== '' && !['list', 'watch', 'deletecollection'].includes(info.verb);
   const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
   return `${group}/${info.apiVersion}${namespace}/${info.resource}${isOfOne ? '/{name}' : ''}${subresource}`;
 }
 
-/** Name and attributes a server span has at its start. */
+/** Name and first attributes of a server span, which covers a whole request. */
 export function serverSpan(state: Described): { readonly name: string; readonly attributes: Attributes } {
   const { inbound, info, surface, target, peer, observation, auditId } = state;
   const route = resourceRoute(info);
@@ -71,7 +76,7 @@ export function serverSpan(state: Described): { readonly name: string; readonly 
   };
 }
 
-/** Name and attributes of a client span. `url.full` has no query. */
+/** Name and attributes of a client span, which covers the call to a cluster. Security: `url.full` has no query. */
 export function clientSpan(
   { inbound, info, surface, observation }: Described,
   cluster: ClusterSpec,
@@ -93,7 +98,10 @@ export function clientSpan(
   };
 }
 
-/** Attributes at the end of a call: its status, and its error if there is one. */
+/**
+ * Attributes that are added when a call ends: status, and the error if there is one.
+ * @param faultFrom statuses from this number on are errors
+ */
 export function endAttributes(status: number, error: unknown, faultFrom: number): Attributes {
   const type = error === undefined ? (status >= faultFrom ? String(status) : undefined) : errorType(error);
   return {

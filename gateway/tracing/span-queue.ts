@@ -1,13 +1,14 @@
-// A bounded queue of spans, sent to the collector in batches, one at a time. A slow or missing collector must only cost
-// spans: a span that does not fit is dropped and counted, and a failed batch is not kept.
+// A queue of spans with a limited size. Spans are sent to the collector in batches, one batch at a time. When the
+// collector is slow or missing, only spans may be lost: a span that does not fit is dropped and counted, and a failed
+// batch is not sent again.
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 
-/** Spans since the start. */
+/** Numbers of spans since the start. */
 export interface SpanCounts {
   exported: number;
-  /** Did not fit into the queue. */
+  /** Spans that did not fit into the queue. */
   dropped: number;
-  /** Not taken by the collector. */
+  /** Spans that the collector did not accept. */
   failed: number;
 }
 
@@ -16,14 +17,14 @@ export interface SpanQueueOptions {
   readonly batchSize: number;
   readonly delayMs: number;
   readonly counts: SpanCounts;
-  /** Called with an error when spans begin to be lost, and without one when they arrive again. */
+  /** Called with an error when spans begin to be lost, and with undefined when they are delivered again. */
   readonly onFailing: (error: Error | undefined) => void;
 }
 
-/** `ExportResultCode.SUCCESS` of @opentelemetry/core. */
+/** The value of `ExportResultCode.SUCCESS` in @opentelemetry/core. */
 const success = 0;
 
-/** See the file comment. */
+/** A queue of spans with a limited size, which are sent in batches. */
 export class SpanQueue implements SpanProcessor {
   readonly #exporter: SpanExporter;
   readonly #options: SpanQueueOptions;
@@ -38,7 +39,7 @@ export class SpanQueue implements SpanProcessor {
     this.#options = options;
   }
 
-  /** Spans that are not sent yet. */
+  /** Number of spans that have not been sent completely. */
   get length(): number {
     return this.#waiting.length + this.#sendingSpans;
   }
@@ -56,7 +57,7 @@ export class SpanQueue implements SpanProcessor {
     else this.#timer ??= setTimeout(() => void this.#send(), delayMs).unref();
   }
 
-  /** Resolves when all spans were sent or lost. */
+  /** Resolves when every span has been sent or lost. */
   async forceFlush(): Promise<void> {
     while (this.length > 0) await this.#send();
   }
@@ -66,7 +67,7 @@ export class SpanQueue implements SpanProcessor {
     await this.#exporter.shutdown();
   }
 
-  /** Sends one batch, or waits for the current one. */
+  /** Sends one batch of spans. While another batch is being sent, it returns the promise of that one instead. */
   #send(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

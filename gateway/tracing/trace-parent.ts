@@ -1,19 +1,19 @@
-// Reads and writes `traceparent` of W3C trace context, level 1
-// (https://www.w3.org/TR/trace-context/#traceparent-header). An invalid or repeated header is no parent.
+// Reads and writes the header `traceparent` of W3C trace context, level 1
+// (https://www.w3.org/TR/trace-context/#traceparent-header). A header that is invalid or repeated is treated as absent.
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
-/** The span of the caller. */
+/** The caller's span, from the header `traceparent`. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;
 }
 
-/** Version 00 exactly; of later versions the parts that version 00 has. */
+/** Matches a `traceparent` of version 00, and of a later version the fields that it has in common with version 00. */
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** The one valid `traceparent` of a request, or null. */
+/** The `traceparent` of a request; null when it has none, an invalid one or several. */
 export function readTraceParent(headers: RawHeaders): TraceParent | null {
   const values = headerValues(headers, 'traceparent');
   if (values.length !== 1) return null;
@@ -23,8 +23,8 @@ export function readTraceParent(headers: RawHeaders): TraceParent | null {
 }
 
 /**
- * The headers of a request with another parent. The caller's `tracestate` stays only with `keepsState`, when the trace
- * is the caller's.
+ * The headers with `traceparent` replaced by the given span. `tracestate` is kept only with `keepsState`, which must be
+ * false when the caller's trace is not continued.
  */
 export function withTraceParent(
   headers: RawHeaders,

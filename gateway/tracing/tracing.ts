@@ -1,5 +1,5 @@
-// Starts tracing of one gateway: decides which requests have spans, makes the spans and sends them to the collector.
-// Loaded only when tracing is configured. A request without spans only costs one look at its headers.
+// Starts tracing: decides which requests are traced, makes their spans and sends them to the collector. This file is
+// loaded only when tracing is configured. For a request that is not traced, the only cost is a look at its headers.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, createTraceState, trace } from '@opentelemetry/api';
 import type { Context, Span, TimeInput, Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -23,33 +23,35 @@ import { SpanQueue } from './span-queue.ts';
 import type { SpanCounts } from './span-queue.ts';
 import { readTraceParent, withTraceParent } from './trace-parent.ts';
 
-/** Tracing that runs. */
+/** Tracing that has been started. */
 export interface RunningTracing extends Tracing {
   register(registry: Registry): void;
-  /** Sends what is left, or gives up after that time. */
+  /** Sends all waiting spans; resolves when that is done, or after `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
-/** What tracing depends on. */
+/** What tracing needs from other parts of the gateway. */
 export interface TracingParts {
   readonly log: Log;
   readonly version: string;
-  /** OTLP over HTTP unless a test says otherwise. */
+  /** Replaces the exporter (OTLP over HTTP) in tests. */
   readonly exporter?: SpanExporter;
-  /** From 0 to below 1, as `Math.random`. */
+  /** Replaces Math.random in tests: returns a number from 0 to below 1. */
   readonly random?: () => number;
 }
 
-/** Bytes of one attribute at most; a path may be much longer. */
+/** Longest value of one attribute, in characters. Request paths may be much longer and are cut. */
 const longestAttribute = 1024;
-/** Statuses from here on are errors of a server span, and of a client span (HTTP conventions, "Status"). */
+/**
+ * From these statuses on, a server span and a client span have an error (OpenTelemetry's HTTP conventions, "Status").
+ */
 const serverFault = 500;
 const clientFault = 400;
 
 const traceParentOf = readOnce(readTraceParent);
 
-/** Opens nothing before the first span is sent. */
+/** Starts tracing. No connection is opened before the first span is sent. */
 export function startTracing(config: TracingConfig, { log, version, exporter, random }: TracingParts): RunningTracing {
   const counts: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
   const queue = new SpanQueue(exporter ?? new OTLPTraceExporter({ url: config.url }), {
@@ -61,7 +63,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
     },
   });
   const provider = new TracerProvider({
-    // Only sampled requests get here.
+    // Every span is kept, because spans are made only for requests that were chosen for tracing.
     sampler: new AlwaysOnSampler(),
     resource: defaultResource()
       .merge(resourceFromAttributes({ [ATTR_SERVICE_NAME]: 'portcullis', [ATTR_SERVICE_VERSION]: version }))
@@ -73,7 +75,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
   const draw = random ?? Math.random;
   return {
     begin(state) {
-      // Load balancers ask these paths every few seconds, and nobody needs their traces.
+      // Health checks are not traced: load balancers send them every few seconds.
       if (state.surface.kind === 'health') return;
       const parent = traceParentOf(state.inbound.headers);
       const isSampled = parent !== null && config.parentBased ? parent.sampled : draw() < config.ratio;
@@ -93,12 +95,12 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
       await Promise.race([queue.forceFlush(), promise]);
       clearTimeout(timer);
     },
-    // An error of the exporter no longer matters at the end.
+    // An error of the exporter no longer matters when tracing ends.
     close: () => void provider.shutdown().catch(() => undefined),
   };
 }
 
-/** Milliseconds of `performance.now()` as OpenTelemetry wants them. */
+/** Converts a time of `performance.now()` to the time OpenTelemetry expects: milliseconds since 1970. */
 function timeOf(atMs: number): TimeInput {
   return performance.timeOrigin + atMs;
 }
@@ -156,7 +158,7 @@ class TracedRequest implements RequestTrace {
     };
   }
 
-  /** The exchange is over, however it ended. */
+  /** Ends all spans when the request has ended, in whatever way. */
   #end(aborted: boolean): void {
     const { progress, observation } = this.#state;
     const ending = aborted && progress.ending === 'open' ? 'client-gone' : progress.ending;
@@ -164,7 +166,8 @@ class TracedRequest implements RequestTrace {
     if (this.#forwarded !== undefined) {
       if (progress.sentAtMs !== 0) this.#forwardedSpan?.addEvent('request sent', timeOf(progress.sentAtMs));
       if (progress.firstByteAtMs !== 0) this.#forwardedSpan?.addEvent('answer begun', timeOf(progress.firstByteAtMs));
-      // With an error of our own before the answer, the status is not the member's.
+      // When the gateway itself answered with an error, the status is not that of the cluster, so the cluster's span
+      // gets none.
       const ownFault = aborted ? undefined : observation.error;
       this.#forwarded.end(ownFault === undefined ? progress.status : 0, cut ?? ownFault);
     }
@@ -178,7 +181,8 @@ function endSpan(span: Span, status: number, error: unknown, faultFrom: number):
   if (error !== undefined || status >= faultFrom) {
     span.setStatus({
       code: SpanStatusCode.ERROR,
-      // Callers see messages of GatewayError as well; other messages are never shown.
+      // Callers see messages of GatewayError anyway. Security: other messages may contain details that must not be
+      // shown.
       ...(error instanceof GatewayError ? { message: error.message } : {}),
     });
   }

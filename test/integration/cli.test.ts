@@ -188,7 +188,7 @@ describe('the command line and a gateway', () => {
     const flags = ['--server', east!.url, '--certificate-authority', ca, '--token', east!.adminToken];
     const cluster = await portcullis('version', ...flags);
     assert.deepEqual([cluster.code, cluster.stdout], [1, '']);
-    assert.match(cluster.stderr, /says no version of Portcullis\n.*not of a cluster/);
+    assert.match(cluster.stderr, /does not report a version of Portcullis\n.*not of a cluster/);
   });
 
   test('a cluster taken away is taken out of the file', async () => {

@@ -116,7 +116,7 @@ test('a cluster that is down or silent is named in a Warning and an annotation, 
     details: { causes: { field: string }[] };
   };
   assert.equal(kind, 'Status');
-  assert.match(message, /clusters are missing: m0$/);
+  assert.match(message, /did not answer: m0$/);
   assert.deepEqual(
     details.causes.map(({ field }) => field),
     ['m0'],

@@ -83,7 +83,7 @@ function assertRefused(answer: RawAnswer): void {
   assert.equal(answer.status, 503, answer.body);
   const status = JSON.parse(answer.body) as { kind: string; reason: string; message: string };
   assert.deepEqual([status.kind, status.reason], ['Status', 'ServiceUnavailable']);
-  assert.match(status.message, /the audit log takes no events now.*nothing was sent to a cluster/);
+  assert.match(status.message, /the audit log cannot store events now.*nothing was sent to a cluster/);
   assert.deepEqual(answer.values('retry-after'), []);
 }
 

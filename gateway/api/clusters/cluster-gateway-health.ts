@@ -1,6 +1,6 @@
-// `clustergateways/<name>/health`: the health that clients of cluster-gateway write, kept in two annotations of the
-// Secret or ManagedCluster on the hub. Our probe never writes it. The hub's answer to a write holds the whole Secret,
-// so only its version is used.
+// Serves `clustergateways/<name>/health`. Clients of cluster-gateway write the health of a cluster there; it is kept in
+// two annotations of the cluster's Secret or ManagedCluster on the hub. The gateway's own probe never writes it.
+// Security: the hub answers a write with the whole Secret, so only `resourceVersion` is taken from that answer.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -21,28 +21,38 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** What the health subresource depends on. */
+/** What the health endpoint needs to answer. */
 export interface HealthParts {
   readonly store: ClusterReader;
-  /** Undefined without a hub; then no cluster has health. */
+  /** Undefined when the gateway has no hub; then no cluster has health. */
   readonly hub: HubClient | undefined;
   readonly versions: ViewVersions;
 }
 
-/** Remembers since which of our resourceVersions each cluster's object on the hub is as it is now. */
+/**
+ * Remembers, for each cluster, the gateway's resourceVersion at the last change of the cluster's Secret or
+ * ManagedCluster on the hub.
+ */
 export interface ViewVersions {
-  /** Our version when the object on the hub last changed; 0 when it has not changed since the start. */
+  /**
+   * The gateway's resourceVersion at the last change of the cluster's object on the hub; 0 when the object has not
+   * changed since the gateway started. `uid` is the UID of the cluster record.
+   */
   since(uid: string): number;
 }
 
 const patchTimeoutMs = 10_000;
-/** How long a write waits to be seen in the cache before it is answered without a resourceVersion. */
+/**
+ * After a write to the hub, how many milliseconds to wait until the hub's watch shows the change. If it does not, the
+ * answer to the client has no resourceVersion.
+ */
 const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Follows the store, so that an update based on an older state of the object on the hub is refused. Changes of the
- * probe do not count.
+ * Subscribes to the store of clusters and remembers when each cluster's object on the hub last changed. With that, an
+ * update can be refused when its client read an older state. Results of the gateway's health probe do not count as
+ * changes.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
@@ -57,15 +67,18 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * The state that an update must not overwrite unseen: the whole Secret, or the health of a ManagedCluster, which itself
- * changes with every heartbeat.
+ * A text that changes whenever an earlier read is too old for an update: with any change of a Secret, but only with a
+ * change of the health of a ManagedCluster, because every heartbeat of its agent changes that object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
   return view && JSON.stringify([view.metadata.resourceVersion, healthOf(view)]);
 }
 
-/** Answers get and update. @throws GatewayError 400, 403, 404, 405, 406, 409, 413, 415 or 503 */
+/**
+ * Answers GET and PUT of the health of cluster `name`.
+ * @throws GatewayError (rejects) with the code for 400, 403, 404, 405, 406, 409, 413, 415 or 503
+ */
 export async function answerHealth(state: Authorized, name: string, parts: HealthParts): Promise<CompleteResponse> {
   const { method } = state.inbound;
   const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
@@ -81,7 +94,11 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const update = readUpdate(await readJsonBody(state.inbound), name);
   checkPrecondition(update, record, view, parts.versions);
   if (parts.hub === undefined) {
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'there is no hub on which health could be kept', details);
+    throw new GatewayError(
+      'METHOD_NOT_ALLOWED',
+      'health cannot be written: this gateway has no hub to store it on',
+      details,
+    );
   }
   const dryRun = queryValue(state.target.query, 'dryRun') === 'All';
   const written = await patchHub(parts.hub, name, view, update, dryRun);
@@ -90,7 +107,8 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
-  // The version is left out, so that the client's next update has no precondition instead of a wrong one.
+  // The new resourceVersion is not known yet. It is left out of the answer, so that the client's next update has no
+  // precondition; with the old resourceVersion that update would fail with 409.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
 }
@@ -152,7 +170,11 @@ function checkPrecondition(
   if (uid !== '' && uid !== view.metadata.uid) throw conflict(spec.name, 'the UID is not that of the present object');
   if (resourceVersion === '') return;
   if (!/^\d{1,20}$/.test(resourceVersion)) {
-    throw new GatewayError('BAD_REQUEST', 'metadata.resourceVersion is not a number this server gave out', details);
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'metadata.resourceVersion was not issued by this server; read the object again',
+      details,
+    );
   }
   if (Number(resourceVersion) < versions.since(spec.uid)) {
     throw conflict(
@@ -170,7 +192,10 @@ function conflict(name: string, why: string): GatewayError {
   );
 }
 
-/** Writes the annotations; resolves with the object's new resourceVersion on the hub. */
+/**
+ * Writes the two health annotations to the object on the hub; resolves with the object's new resourceVersion there.
+ * @throws GatewayError (rejects) with the code for 403, 404, 409 or 503
+ */
 async function patchHub(
   hub: HubClient,
   name: string,
@@ -188,8 +213,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // Preconditions: the write is for the object that was read, and in the state it was read when the client asks
-        // for that.
+        // The hub refuses the write when the object's UID has changed. When the client sent a resourceVersion, the hub
+        // also refuses the write when the Secret has changed since.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
@@ -213,7 +238,7 @@ async function patchHub(
       },
     );
   }
-  throw new GatewayError('HUB_UNAVAILABLE', `the hub did not take the update of health (status ${status}); try again`);
+  throw new GatewayError('HUB_UNAVAILABLE', `the hub refused the update of health (status ${status}); try again later`);
 }
 
 function versionIn(body: Buffer): string {
@@ -225,7 +250,10 @@ function versionIn(body: Buffer): string {
   }
 }
 
-/** Resolves with the record once the cache has seen the write; undefined when that takes too long. */
+/**
+ * Resolves with the cluster record once it has the same state as `expected`; with undefined when that takes over two
+ * seconds.
+ */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
     record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);
@@ -244,7 +272,7 @@ function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<Clust
   });
 }
 
-/** The record as it will be once the cache has seen the write. */
+/** The cluster record as it will look once the hub's watch has delivered the new health annotations. */
 function unseen(
   record: ClusterRecord,
   view: ClusterGatewayView,

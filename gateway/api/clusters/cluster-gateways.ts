@@ -1,16 +1,23 @@
-// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. No annotation of a Secret
-// is ever copied, because `kubectl apply` writes the whole Secret into one; only two are read.
+// Serves `clustergateways.cluster.core.oam.dev` as the project cluster-gateway does, but without credentials. Security:
+// annotations of a Secret are never copied into answers, because `kubectl apply` stores the whole Secret in one of
+// them. Only the two health annotations are read.
 import { groupVersionOf, clusterGatewayGroup } from '../discovery/api-groups.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { serverUrl, proxyUrl } from './cluster-object.ts';
 import { column } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** The two annotations in which cluster-gateway keeps the health of a cluster (clustergateway_types_secret.go). */
+/**
+ * The two annotations in which cluster-gateway keeps the health of a cluster (its source file
+ * clustergateway_types_secret.go).
+ */
 export const healthyAnnotation = 'status.cluster.core.oam.dev/healthy';
 export const healthyReasonAnnotation = 'status.cluster.core.oam.dev/healthy-reason';
 
-/** cluster-gateway's columns, name for name (printer.go). */
+/**
+ * Columns of `kubectl get clustergateways`, with the names that cluster-gateway gives them (its source file
+ * printer.go).
+ */
 const columns = [
   column('Name', 'string', 0, 'Name of the cluster.', 'name'),
   column('Provider', 'string', 0, 'Provider of the cluster; always empty.'),
@@ -19,7 +26,10 @@ const columns = [
   column('Healthy', 'string', 0, 'What was last written to the health subresource.'),
 ];
 
-/** See the file comment. Holds the clusters cluster-gateway would show: its Secrets and OCM's ManagedClusters. */
+/**
+ * The resource `clustergateways`. It holds the clusters that cluster-gateway would show: its own Secrets and OCM's
+ * ManagedClusters.
+ */
 export const clusterGatewaysResource: ServedResource = {
   group: clusterGatewayGroup,
   plural: 'clustergateways',
@@ -34,8 +44,9 @@ export const clusterGatewaysResource: ServedResource = {
 };
 
 /**
- * The view of a record that cluster-gateway would show as well. Left out are records that lost their name to another
- * source, since the name would show another cluster, and ManagedClusters without an address.
+ * What `clustergateways` shows of a cluster; undefined when it does not show the cluster. Left out are a cluster whose
+ * name is taken by a cluster of another source, because the name would lead to the wrong cluster, and a ManagedCluster
+ * without an address.
  */
 export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
   const { problem, clusterGateway: view } = spec;
@@ -94,7 +105,10 @@ function endpointOf(record: ClusterRecord, { endpointType }: ClusterGatewayView)
   };
 }
 
-/** `status` from the annotations; false and '' are left out, as Go's omitempty does. */
+/**
+ * `status` of a ClusterGateway object, from the annotations on the hub. False and '' are left out, as Go's omitempty
+ * does.
+ */
 export function healthOf({ metadata }: ClusterGatewayView): { healthy?: true; healthyReason?: string } {
   const healthyReason = metadata.annotations[healthyReasonAnnotation] ?? '';
   return {
@@ -103,10 +117,10 @@ export function healthOf({ metadata }: ClusterGatewayView): { healthy?: true; he
   };
 }
 
-/** What Go's strconv.ParseBool reads as true. */
+/** The strings that Go's strconv.ParseBool reads as true. */
 const goTrue: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 
-/** Seconds since 1970 of an RFC 3339 time, 0 for none. */
+/** An RFC 3339 time as seconds since 1970; 0 when it cannot be read. */
 export function secondsOf(time: string): number {
   const parsed = Date.parse(time);
   return Number.isNaN(parsed) ? 0 : parsed / 1000;

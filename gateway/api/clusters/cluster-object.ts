@@ -1,5 +1,5 @@
-// Shows one cluster record as a Kubernetes object and as a Table row. Nothing here is secret: a credential is shown by
-// its kind only, and a proxy URL loses its user and password.
+// Shows one cluster record as a Kubernetes object and as a Table row. Security: nothing here may be secret. Of a
+// credential only its kind is shown, and a proxy's URL is shown without user and password.
 import type {
   ClusterRecord,
   Condition,
@@ -13,7 +13,7 @@ import { column } from './served-resource.ts';
 
 const apiVersion = groupVersionOf(gatewayGroup);
 
-/** `Cluster` as served; the fields are described in openapi.ts. */
+/** The record as a `Cluster` object of the API group gateway.portcullis.io. openapi-schemas.ts describes its fields. */
 export function clusterObject(record: ClusterRecord, identity: IdentityMode): object {
   const { spec, status } = record;
   return {
@@ -41,7 +41,7 @@ export function clusterObject(record: ClusterRecord, identity: IdentityMode): ob
   };
 }
 
-/** Metadata shared by the full object, PartialObjectMetadata and Table rows. */
+/** `metadata` of a `Cluster`, the same in the full object, in PartialObjectMetadata and in Table rows. */
 export function clusterMetadata(record: ClusterRecord): object {
   const { spec } = record;
   return {
@@ -53,7 +53,11 @@ export function clusterMetadata(record: ClusterRecord): object {
   };
 }
 
-/** Conditions of the record: its own problem or else the probe's conditions, then those of its source's objects. */
+/**
+ * Conditions of a cluster. A cluster that cannot be used, for example for lack of an address, has `Available: False`
+ * with the reason; any other has the conditions that the health probe found. Conditions from the cluster's objects on
+ * the hub follow.
+ */
 export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
   const { problem, conditions = [] } = record.spec;
   const own: readonly Condition[] =
@@ -73,7 +77,7 @@ export function conditionsOf(record: ClusterRecord): readonly (Condition | Sourc
   return [...ours, ...conditions.filter(({ type }) => ours.every((each) => each.type !== type))];
 }
 
-/** Address of the API server as a URL, '' when there is none. */
+/** Address of the cluster's API server as a URL; '' when the record has no address. */
 export function serverUrl({ spec }: ClusterRecord): string {
   return spec.endpoint === undefined ? '' : endpointUrl(spec.endpoint);
 }
@@ -82,7 +86,7 @@ function endpointUrl({ scheme, host, port, basePath }: Endpoint): string {
   return `${scheme}://${bracketed(host)}:${port}${basePath}`;
 }
 
-/** A proxy's URL without user, password and headers. */
+/** URL of the proxy in front of a cluster, without user, password and headers. */
 export function proxyUrl({ scheme, host, port, socketPath }: ProxyAddress): string {
   return scheme === 'unix' ? `unix://${socketPath ?? ''}` : `${scheme}://${bracketed(host)}:${port}`;
 }
@@ -91,7 +95,7 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Columns of `kubectl get clusters`; priority 1 shows only with `-o wide`. */
+/** Columns of `kubectl get clusters`. Columns of priority 1 appear only with `-o wide`. */
 export const clusterColumns = [
   column('Name', 'string', 0, 'Name of the cluster in paths.', 'name'),
   column('Available', 'string', 0, 'Whether the API server answers: True, False or Unknown.'),
@@ -117,12 +121,13 @@ export const clusterColumns = [
   column('Original Name', 'string', 1, 'Name as the source wrote it.'),
 ];
 
-/** Cells of one row, in the order of {@link clusterColumns}. */
+/** Table cells of one cluster, in the order of {@link clusterColumns}. */
 export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowMs: number): readonly string[] {
   const { spec, status } = record;
   const conditions = conditionsOf(record);
   const available = conditions.find((condition) => condition.type === 'Available');
-  // The index has a column of its own and limits nothing else.
+  // A condition with status False that limits the use of the cluster. `Indexed` is left out, because it has a table
+  // column of its own. `Insecure` is left out, because its status False means that all is well.
   const limiting = conditions.find(({ type, status: is }) => !['Insecure', 'Indexed'].includes(type) && is === 'False');
   return [
     spec.name,
@@ -140,7 +145,7 @@ export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowM
   ];
 }
 
-/** Age as kubectl prints it (apimachinery duration.HumanDuration), in its most used ranges. */
+/** An age as kubectl prints it (apimachinery duration.HumanDuration). */
 export function ageText(ageMs: number): string {
   const seconds = Math.max(0, Math.floor(ageMs / 1000));
   if (seconds < 120) return `${seconds}s`;

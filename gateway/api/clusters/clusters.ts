@@ -1,11 +1,15 @@
-// `clusters.gateway.portcullis.io`: every cluster the gateway knows, from all sources. Only cluster-object.ts turns
-// records into what people see, so that no credential gets there.
+// The resource `clusters.gateway.portcullis.io`: every cluster the gateway knows, from all sources. Security:
+// cluster-object.ts alone makes the objects that callers see, so that no credential gets into an answer.
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import { gatewayGroup } from '../discovery/api-groups.ts';
 import { clusterCells, clusterColumns, clusterMetadata, clusterObject } from './cluster-object.ts';
 import type { ServedResource } from './served-resource.ts';
 
-/** @param identity as whom requests reach clusters */
+/**
+ * The resource `clusters`.
+ * @param identity whether requests reach clusters as the impersonated caller or as the gateway itself; shown in a
+ * column
+ */
 export function clustersResource(identity: IdentityMode): ServedResource {
   return {
     group: gatewayGroup,

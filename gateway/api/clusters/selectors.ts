@@ -1,5 +1,5 @@
-// Label and field selectors of our own API and of requests to many clusters. They are read as strictly as by
-// kube-apiserver, since a looser reading would choose clusters that nobody meant.
+// Label and field selectors, for the gateway's own API and for requests to many clusters. They are read as strictly as
+// kube-apiserver reads them. A looser reading would select clusters that the caller did not mean.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
 import { compileLabel } from '../../../search/query/match.ts';
@@ -9,8 +9,8 @@ export type LabelMatcher = (labels: Labels) => boolean;
 
 /**
  * Parses a label selector.
- * @returns undefined for a selector without requirements, which matches everything
- * @throws GatewayError BAD_REQUEST in kube-apiserver's words
+ * @returns a test of an object's labels; undefined for an empty selector, which selects everything
+ * @throws GatewayError BAD_REQUEST, with the message kube-apiserver gives
  */
 export function labelMatcher(selector: string): LabelMatcher | undefined {
   const tests = parseLabelSelector(selector).map(compileLabel);
@@ -24,7 +24,7 @@ export function labelMatcher(selector: string): LabelMatcher | undefined {
 const nameTerm = /^metadata\.name(==|=|!=)([^\s!=]*)$/;
 
 /**
- * Parses a field selector; `metadata.name` is the only field.
+ * Parses a field selector and returns a test of an object's name. `metadata.name` is the only supported field.
  * @throws GatewayError BAD_REQUEST for any other field
  */
 export function nameMatcher(selector: string): (name: string) => boolean {

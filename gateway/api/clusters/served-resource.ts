@@ -1,5 +1,6 @@
-// Get and list of every kind of object made from cluster records: as objects, as Tables or as metadata only. A list and
-// its resourceVersion come from one synchronous read of the store, or a watch from that version would miss an event.
+// Answers get and list of objects made from cluster records: as objects, as Tables or as metadata only. Easy to get
+// wrong: read a list and its resourceVersion from the store without an await in between, or a watch from that version
+// misses events.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -14,39 +15,48 @@ import type { Labels } from './selectors.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** One object as it is served. No part of it may hold a secret. */
+/** One object as callers see it, for example a `Cluster`. Security: no part of it may hold a secret. */
 export interface ServedObject {
   readonly name: string;
   readonly labels: Labels;
   readonly resourceVersion: string;
-  /** Seconds since 1970 for the order of lists; 0 when there is no time of creation. */
+  /** Seconds since 1970, used to sort lists; 0 when the time of creation is not known. */
   readonly createdAt: number;
   metadata(): object;
-  /** With apiVersion and kind. */
+  /** The whole object, with apiVersion and kind. */
   whole(): object;
-  /** In the order of the resource's columns. */
+  /**
+   * Table cells in the order of {@link ServedResource.columns}. `nowMs` is the present time in milliseconds since 1970;
+   * ages are computed from it.
+   */
   cells(nowMs: number): readonly unknown[];
 }
 
-/** One kind of object made from cluster records. */
+/** One resource whose objects are made from cluster records, for example `clusters` or `virtualclusters`. */
 export interface ServedResource {
   readonly group: ServedGroup;
   readonly plural: ServedPlural;
   readonly kind: string;
   readonly columns: readonly object[];
-  /** The record as an object of this kind; undefined when the record is not one. */
+  /** Turns a cluster record into an object of this resource; undefined when the resource does not show the cluster. */
   of(record: ClusterRecord): ServedObject | undefined;
-  /** Objects without a record. */
+  /** Objects that do not come from a cluster record, for example the hub itself as `local`. */
   readonly fixed: readonly ServedObject[];
-  /** Order of lists; by name when undefined. */
+  /** Compares two objects for the order of lists; when undefined, lists are sorted by name. */
   readonly compare?: (a: ServedObject, b: ServedObject) => number;
-  /** False when the object does not show the probe's findings; then they make no events. */
+  /**
+   * True when the objects show results of the gateway's health probe. When false, a new result of the probe causes no
+   * watch event.
+   */
   readonly showsProbe: boolean;
 }
 
 export const metaGroup = 'meta.k8s.io/v1';
 
-/** Answers get and list. @throws GatewayError 404, 406, 410 or 400 */
+/**
+ * Answers GET of one object (`name`) or of the list (`name` undefined).
+ * @throws GatewayError with the code for 400, 404, 405, 406 or 410
+ */
 export function answerResource(
   state: Authorized,
   resource: ServedResource,
@@ -71,7 +81,7 @@ export function answerResource(
   return jsonResponse({ ...list, metadata, items }, state.auditId);
 }
 
-/** One object in the form asked for. */
+/** Answers with one object: whole, as a Table, or as PartialObjectMetadata. */
 export function objectResponse(
   state: Authorized,
   resource: ServedResource,
@@ -84,7 +94,10 @@ export function objectResponse(
   return jsonResponse(form === '' ? object.whole() : partialOf(object), state.auditId);
 }
 
-/** @throws GatewayError NOT_FOUND */
+/**
+ * The object called `name`.
+ * @throws GatewayError NOT_FOUND when there is none
+ */
 export function existing(resource: ServedResource, store: ClusterReader, name: string): ServedObject {
   const fixed = resource.fixed.find((object) => object.name === name);
   if (fixed !== undefined) return fixed;
@@ -94,7 +107,7 @@ export function existing(resource: ServedResource, store: ClusterReader, name: s
   return object;
 }
 
-/** 404 in kube-apiserver's words. */
+/** The error "not found", with the message kube-apiserver gives. It is returned, not thrown. */
 export function absent({ plural, group }: ServedResource, name: string): GatewayError {
   return new GatewayError('NOT_FOUND', `${plural}.${group} "${name}" not found`, { kind: plural, group, name });
 }
@@ -102,24 +115,24 @@ export function absent({ plural, group }: ServedResource, name: string): Gateway
 function readOnly({ plural, group }: ServedResource): GatewayError {
   return new GatewayError(
     'METHOD_NOT_ALLOWED',
-    `${plural} come from the sources of the gateway; here they can be read only`,
+    `${plural} are read-only here: the gateway makes them from its sources of clusters; change them there`,
     { kind: plural, group },
   );
 }
 
-/** All objects of the kind now, in the order of lists. */
+/** All objects of the resource, sorted as lists show them. */
 export function listed(resource: ServedResource, store: ClusterReader): readonly ServedObject[] {
   const objects: ServedObject[] = [...resource.fixed];
   for (const record of store.list()) {
     const object = resource.of(record);
-    // A fixed object keeps its name; a record with the same name is left out.
+    // When a cluster has the same name as a fixed object, only the fixed object is listed.
     if (object !== undefined && !resource.fixed.some(({ name }) => name === object.name)) objects.push(object);
   }
   return resource.compare === undefined ? objects : objects.sort(resource.compare);
 }
 
 /**
- * Matches objects by the label and field selectors of a query.
+ * A test for the label and field selectors in a query string.
  * @throws GatewayError BAD_REQUEST for a selector that cannot be read
  */
 export function objectMatcher(query: string): (object: ServedObject) => boolean {
@@ -129,19 +142,23 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
 }
 
 /**
- * Lists are always current and whole, so the version is only checked. A client that has seen a newer one lists again.
- * @throws GatewayError EXPIRED or BAD_REQUEST
+ * Checks the resourceVersion and continue token of a list request. A list always shows the present state, so the
+ * version does not change the result. A client that knows a newer version than this process is told to list again.
+ * @throws GatewayError EXPIRED for a version that is not available, BAD_REQUEST for one that cannot be parsed
  */
 function checkListVersion(query: string, store: ClusterReader): void {
   if ((queryValue(query, 'continue') ?? '') !== '') {
-    throw new GatewayError('EXPIRED', 'the continue token is not of this server; list again without it');
+    throw new GatewayError('EXPIRED', 'the continue token was not issued by this server; list again without it');
   }
   const wanted = queryValue(query, 'resourceVersion') ?? '';
   if (wanted === '' || wanted === '0') return;
   const exact = queryValue(query, 'resourceVersionMatch') === 'Exact';
   const expired = store.eventsSince(wanted) === 'expired' && Number(wanted) > Number(store.resourceVersion);
   if (expired || (exact && wanted !== store.resourceVersion)) {
-    throw new GatewayError('EXPIRED', `the resource version ${wanted} is not at hand; list again without one`);
+    throw new GatewayError(
+      'EXPIRED',
+      `the resource version ${wanted} is not available here; list again without a resourceVersion`,
+    );
   }
 }
 
@@ -149,7 +166,10 @@ export function partialOf(object: ServedObject): object {
   return { apiVersion: metaGroup, kind: 'PartialObjectMetadata', metadata: object.metadata() };
 }
 
-/** A Table; watchers get the columns with their first row only. */
+/**
+ * Makes a Table of the objects.
+ * @param withColumns false leaves out the column definitions: in a watch only the first Table has them
+ */
 export function tableOf(
   resource: ServedResource,
   objects: readonly ServedObject[],
@@ -171,7 +191,7 @@ export function tableOf(
   };
 }
 
-/** One column of a Table; a priority above 0 shows only with `-o wide`. */
+/** One column definition of a Table. A column with a priority above 0 appears only with `-o wide`. */
 export function column(name: string, type: string, priority: number, description: string, format = ''): object {
   return { name, type, format, description, priority };
 }

@@ -1,5 +1,5 @@
-// Watch of objects made from cluster records. For a watcher, an object that leaves its selector is DELETED and one that
-// enters it is ADDED, so every event compares the record before and after.
+// Watches of objects made from cluster records. To the watcher, an object that stops matching its selector is DELETED,
+// and an object that starts to match is ADDED. Therefore each event compares the record before and after the change.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -12,23 +12,29 @@ import { queryFlag, queryValue } from '../../request/request-info.ts';
 import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** What a watch depends on. */
+/** What a watch needs besides its request. */
 export interface WatchParts {
   readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
-  /** Bookmark interval; kube-apiserver sends one about every minute. */
+  /** Milliseconds between two bookmarks; kube-apiserver sends one about every minute. */
   readonly bookmarkIntervalMs: number;
 }
 
-/** A watcher that leaves more unread is cut off, as kube-apiserver does; it lists again when it is back. */
+/**
+ * When a client leaves more than so many bytes of its watch unread, its connection is cut, as in kube-apiserver.
+ * Clients then list again.
+ */
 const maxUnreadBytes = 4 * 1024 * 1024;
-/** A timer cannot be longer than 24.8 days. */
+/** About 23 days. A Node timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
-/** Answers watch; resolves when it ends. @throws GatewayError 400, 406, 410 or 422 before anything was sent */
+/**
+ * Answers a watch; resolves when the watch has ended.
+ * @throws GatewayError with the code for 400, 405, 406, 410 or 422, always before any byte was sent
+ */
 export function watchResource(state: Authorized, resource: ServedResource, parts: WatchParts): Promise<void> {
   const { query } = state.target;
-  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch must be requested by GET');
   const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
   const matches = objectMatcher(query);
   const bookmarks = queryFlag(query, 'allowWatchBookmarks');
@@ -42,7 +48,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** What the watcher asked for. */
+/** What the client of a watch asked for: the form of the objects, and which objects. */
 interface Selection {
   readonly form: AcceptedForm['as'];
   readonly matches: (object: ServedObject) => boolean;
@@ -63,7 +69,10 @@ class ServedWatch {
     this.#selection = selection;
   }
 
-  /** Sends the head, then the objects there are now, or the events since the version asked for. */
+  /**
+   * Sends the head of the answer. Then come the events since the resourceVersion that the client gave, or, without one
+   * (`past` undefined), an ADDED event for each object.
+   */
   start(past: readonly ClusterEvent[] | undefined, initial: boolean): void {
     const { inbound, auditId, progress } = this.#state;
     inbound.onDrain(() => (this.#unreadBytes = 0));
@@ -82,7 +91,10 @@ class ServedWatch {
     if (initial) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
   }
 
-  /** Sends events until the client goes away, the time is over or the gateway ends the watch. */
+  /**
+   * Sends events until the client goes away, `timeoutSeconds` have passed (0 means no limit) or the gateway ends the
+   * watch. Resolves at the end.
+   */
   follow(
     { store, openStreams, bookmarkIntervalMs }: WatchParts,
     bookmarks: boolean,
@@ -115,7 +127,8 @@ class ServedWatch {
         inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
         finish();
       },
-      // Unread bytes have a bound of their own, in #send.
+      // 0 means "not blocked": the general rule that ends blocked answers must not apply here, because #send has its
+      // own limit for unread bytes.
       blockedSinceMs: 0,
     };
     openStreams.add(open);
@@ -155,7 +168,11 @@ class ServedWatch {
   }
 }
 
-/** KEP-3157: a watch that begins with all objects and marks their end by a bookmark. */
+/**
+ * Whether the client asked for a streaming list (KEP-3157): a watch that begins with every object, then a bookmark that
+ * says they are complete.
+ * @throws GatewayError INVALID when the query lacks what a streaming list needs
+ */
 function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   if (!queryFlag(query, 'sendInitialEvents')) return false;
   if (queryValue(query, 'resourceVersionMatch') !== 'NotOlderThan') {
@@ -165,7 +182,10 @@ function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   return true;
 }
 
-/** The event a watcher gets; undefined when its selector never matched the object, or the object looks as before. */
+/**
+ * The event to send to a client. Undefined when the client's selector matches the object neither before nor after the
+ * change, or when the change is not visible in the object.
+ */
 function changeOf(
   { type, record, previous }: ClusterEvent,
   resource: ServedResource,
@@ -176,7 +196,8 @@ function changeOf(
     object !== undefined && matches(object) ? object : undefined;
   const now = selected(resource.of(record));
   if (type !== 'MODIFIED') return now && { type, object: now };
-  // kube-apiserver sends an object that left a selector in its former state, with the version of the event.
+  // When an object stops matching the selector, kube-apiserver sends the object as it was before the change, but with
+  // the resourceVersion of the change.
   const before = previous && selected(resource.of({ ...previous, resourceVersion: record.resourceVersion }));
   if (now === undefined) return before && { type: 'DELETED', object: before };
   if (before === undefined) return { type: 'ADDED', object: now };

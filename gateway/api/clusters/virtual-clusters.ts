@@ -1,6 +1,6 @@
-// `virtualclusters.cluster.core.oam.dev` as cluster-gateway serves it: the hub itself as `local`, then Secrets and
-// ManagedClusters. As there, the control-plane label is added, though no object has it, and cluster-gateway's other
-// labels are hidden.
+// Serves `virtualclusters.cluster.core.oam.dev` as the project cluster-gateway does: first the hub itself, called
+// `local`, then clusters from Secrets and ManagedClusters. Like cluster-gateway, it adds a control-plane label that no
+// object on the hub has, and hides cluster-gateway's other labels.
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../discovery/api-groups.ts';
 import { secondsOf, shownView } from './cluster-gateways.ts';
@@ -13,7 +13,10 @@ const endpointTypeLabel = 'cluster.core.oam.dev/cluster-endpoint-type';
 const controlPlaneLabel = 'cluster.core.oam.dev/control-plane';
 const localName = 'local';
 
-/** cluster-gateway's columns, name for name (virtualcluster_types.go). */
+/**
+ * Columns of `kubectl get virtualclusters`, with the names that the project cluster-gateway gives them
+ * (virtualcluster_types.go).
+ */
 const columns = [
   column('Name', 'string', 0, 'Name of the cluster.', 'name'),
   column('Alias', 'string', 0, 'Another name for people.'),
@@ -24,7 +27,11 @@ const columns = [
   column('Creation_Timestamp', 'dateTime', 10, 'When the object of the cluster was made.'),
 ];
 
-/** @param startVersion resourceVersion of the store when the process started: that of `local`, which never changes */
+/**
+ * The resource `virtualclusters`.
+ * @param startVersion resourceVersion of the cluster store when the process started. The object `local` keeps it, since
+ * it never changes
+ */
 export function virtualClustersResource(startVersion: string): ServedResource {
   return {
     group: clusterGatewayGroup,
@@ -32,7 +39,7 @@ export function virtualClustersResource(startVersion: string): ServedResource {
     kind: 'VirtualCluster',
     columns,
     fixed: [localCluster(startVersion)],
-    // Local first, then the newest: the order of cluster-gateway's List.
+    // `local` first, then the newest cluster first, as cluster-gateway's List sorts them.
     compare: (a, b) =>
       Number(b.name === localName) - Number(a.name === localName) ||
       b.createdAt - a.createdAt ||
@@ -74,7 +81,8 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   };
   return served(metadata, creationTimestamp, {
     alias: annotations[aliasAnnotation] ?? '',
-    // A cluster without a Secret is OCM's: its endpoint is not shown, and the hub may not accept it.
+    // A cluster without a Secret comes from OCM. Its endpoint is not shown, and its column `Accepted` says whether the
+    // hub accepts the cluster.
     ...(view.secret === undefined
       ? { accepted: isAccepted(record), endpoint: '-', credentialType: 'ManagedCluster' }
       : {
@@ -85,7 +93,10 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   });
 }
 
-/** ManagedCluster `spec.hubAcceptsClient`, from the condition its source made of it. */
+/**
+ * Whether the hub accepts the cluster: `spec.hubAcceptsClient` of the ManagedCluster, which the cluster record has as
+ * the condition `HubAccepted`.
+ */
 function isAccepted({ spec }: ClusterRecord): boolean {
   return !(spec.conditions ?? []).some(({ type, status }) => type === 'HubAccepted' && status === 'False');
 }

@@ -1,23 +1,26 @@
-// The API groups the gateway serves, as data for discovery and for the routes. Karmada's group is not among them: a hub
-// with Karmada serves it already, so it only has a proxy path on the direct listener.
+// The API groups that the gateway serves, as data for discovery and for the routes. Karmada's group is not served: a
+// hub with Karmada serves it already. Of that group, only the proxy path on the gateway's own listener exists.
 
-/** Our own API group. */
+/** The API group of Portcullis itself. */
 export const gatewayGroup = 'gateway.portcullis.io';
-/** cluster-gateway's group, for its clients (oam-dev/cluster-gateway pkg/apis/cluster/v1alpha1). */
+/**
+ * The API group of the project cluster-gateway, served for its clients (oam-dev/cluster-gateway
+ * pkg/apis/cluster/v1alpha1).
+ */
 export const clusterGatewayGroup = 'cluster.core.oam.dev';
-/** Karmada's group, for the paths of its clients. */
+/** Karmada's API group. The gateway serves only its proxy paths, for Karmada's clients. */
 export const karmadaGroup = 'cluster.karmada.io';
-/** The one version of every group here. */
+/** The version of all API groups in this file. */
 export const gatewayVersion = 'v1alpha1';
 
-/** A group whose objects and OpenAPI documents the gateway serves itself. */
+/** The API groups whose objects and OpenAPI documents the gateway serves itself. */
 export type ServedGroup = typeof gatewayGroup | typeof clusterGatewayGroup;
-/** Plural names of the resources that can be listed. */
+/** Plural names of the resources that the gateway serves. */
 export type ServedPlural = 'clusters' | 'clustergateways' | 'virtualclusters';
-/** A subresource that is answered here; `proxy` goes to the member. */
+/** Subresources that the gateway answers itself. `proxy` is not one of them: it goes to the member cluster. */
 export type ServedSubresource = 'status' | 'health';
 
-/** One resource as discovery shows it. */
+/** One resource as it appears in API discovery. */
 export interface ApiResource {
   readonly plural: ServedPlural;
   readonly singular: string;
@@ -34,17 +37,17 @@ export interface ApiSubresource {
   readonly verbs: readonly string[];
 }
 
-/** One group with its resources, sorted by name. */
+/** One API group with its resources. */
 export interface ApiGroup {
   readonly name: ServedGroup;
   readonly resources: readonly ApiResource[];
 }
 
 const readVerbs = ['get', 'list', 'watch'];
-/** As kube-apiserver lists them for pods/proxy. */
+/** The verbs that kube-apiserver lists in discovery for pods/proxy. */
 const connectVerbs = ['create', 'delete', 'get', 'patch', 'update'];
 
-/** Every group, ours first. */
+/** All API groups that the gateway serves; Portcullis's own is the first. */
 export const apiGroups: readonly ApiGroup[] = [
   {
     name: gatewayGroup,
@@ -91,14 +94,14 @@ export const apiGroups: readonly ApiGroup[] = [
   },
 ];
 
-/** The resource whose `proxy` subresource leads to members, by group. */
+/** For each API group: the resource whose `proxy` subresource leads to member clusters. */
 export const proxyResources: ReadonlyMap<string, string> = new Map([
   [gatewayGroup, 'clusters'],
   [clusterGatewayGroup, 'clustergateways'],
   [karmadaGroup, 'clusters'],
 ]);
 
-/** Group and version as in paths and apiVersion fields. */
+/** Group and version as in paths and `apiVersion` fields, for example `gateway.portcullis.io/v1alpha1`. */
 export function groupVersionOf(group: string): string {
   return `${group}/${gatewayVersion}`;
 }

@@ -1,11 +1,12 @@
-// Documents that change only with the program: serialised once and sent with an ETag, so clients need no second copy.
-// Without `Vary: Accept` a cache would give the aggregated form of `/apis` to a client that asked for the legacy one.
+// Documents that change only when the program changes. They are serialised once and sent with an ETag, so a client
+// fetches each only once. Easy to get wrong: without `Vary: Accept`, a cache hands the aggregated form of `/apis` to a
+// client that asked for the legacy form.
 import { createHash } from 'node:crypto';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** A document ready to be sent. */
+/** A serialised document, with its content type and hash. */
 export interface CachedDocument {
   readonly body: Buffer;
   readonly contentType: string;
@@ -13,15 +14,16 @@ export interface CachedDocument {
   readonly hash: string;
 }
 
-/** Serialises a document. */
+/** Serialises a value. A Buffer is used as it is, any other value is written as JSON. */
 export function cachedDocument(value: unknown, contentType = 'application/json'): CachedDocument {
   const body = Buffer.isBuffer(value) ? value : Buffer.from(`${JSON.stringify(value)}\n`);
   return { body, contentType, hash: createHash('sha512').update(body).digest('hex').toUpperCase() };
 }
 
 /**
- * The answer for a document: 304 when the client has it already (RFC 9110 section 13.1.2).
- * @param forever true when the URL holds the hash of this content, so that a client may keep it for good
+ * The answer for a document: 200 with the body, or 304 when the client's If-None-Match has the document's ETag (RFC
+ * 9110 section 13.1.2).
+ * @param forever true when the URL holds the hash of this content, so that a client may cache the answer for a year
  */
 export function documentResponse(
   { body, contentType, hash }: CachedDocument,

@@ -1,22 +1,26 @@
-// Discovery of the served API groups, in the legacy and the aggregated form (KEP-3352), made once. It must not depend
-// on a member, on the hub or on permissions: when discovery fails, kubectl can do nothing at all.
+// Discovery documents of the served API groups, in the legacy and the aggregated form (KEP-3352). They are made once,
+// when the gateway starts. They must not depend on a member, the hub or permissions, because kubectl can do nothing
+// when discovery fails.
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource } from './api-groups.ts';
 
-/** Every document, by path. */
+/** All discovery documents: `root` is `/`, `api` is `/api`, `apis` is `/apis`. */
 export interface DiscoveryDocuments {
   readonly root: object;
   readonly api: object;
   readonly apis: object;
-  /** APIGroup by name of the group. */
+  /** APIGroup documents, by the name of the group. */
   readonly groups: ReadonlyMap<string, object>;
-  /** APIResourceList by name of the group. */
+  /** APIResourceList documents, by the name of the group. */
   readonly resources: ReadonlyMap<string, object>;
-  /** APIGroupDiscoveryList of `/apis` and of `/api`, in each version of that kind. */
+  /** The APIGroupDiscoveryList of `/apis` or `/api`, in `version` v2 or v2beta1. */
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/** Makes the documents of these groups. `more` and `moreAggregated` are list elements of groups described elsewhere. */
+/**
+ * Makes the discovery documents of `groups`. `more` and `moreAggregated` describe further groups, which other files
+ * define, in legacy and in aggregated form.
+ */
 export function makeDiscovery(
   groups: readonly ApiGroup[],
   more: readonly object[] = [],
@@ -114,7 +118,7 @@ function listsOf({ shortNames, categories }: ApiResource): object {
   return { ...(shortNames.length === 0 ? {} : { shortNames }), ...(categories.length === 0 ? {} : { categories }) };
 }
 
-/** Media type of the aggregated form. */
+/** Content-Type of aggregated discovery in the given version. */
 export function aggregatedMediaType(version: string): string {
   return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 }

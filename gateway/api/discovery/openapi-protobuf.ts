@@ -1,8 +1,8 @@
 // Encodes the schemas of a Swagger 2.0 document in the protobuf form of google/gnostic-models
-// (openapiv2/OpenAPIv2.proto), the only form kubectl asks for. Check field numbers against that file: clients read a
-// wrong one as another field, or skip it in silence.
+// (openapiv2/OpenAPIv2.proto), the only form kubectl asks for. Easy to get wrong: field numbers must match that .proto
+// file. Clients read a wrong number as another field, or skip it without an error.
 
-/** A Swagger 2.0 schema, with the fields that openapi-schemas.ts writes. */
+/** A Swagger 2.0 schema, with only the fields that openapi-schemas.ts writes. */
 interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -22,15 +22,18 @@ interface Swagger {
 }
 
 /**
- * Media types that ask for this form. kubectl sends the one with `@`, which is not valid in a media type, so answers
- * have the other.
+ * Media types by which clients ask for the protobuf form. kubectl sends the type with `@`, which is not a valid media
+ * type, so answers carry the type with a dot.
  */
 export const openapiProtobufTypes: readonly string[] = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ];
 
-/** Encodes swagger, info and definitions. Clients find schemas by group, version and kind, so paths are left out. */
+/**
+ * Encodes the fields swagger, info and definitions of a Swagger document. Paths are left out, because clients look
+ * schemas up by group, version and kind.
+ */
 export function encodeSwagger(document: object): Buffer {
   const { swagger, info, definitions } = document as Swagger;
   return message([
@@ -57,12 +60,12 @@ function encodeSchema(schema: Schema): Buffer {
       properties &&
         message(Object.entries(properties).map(([name, each]) => field(1, named(name, encodeSchema(each))))),
     ),
-    // Any.yaml, which may be JSON.
+    // The protobuf value of an OpenAPI extension (`x-…`) is a message `Any`; its field 2, `yaml`, may hold JSON.
     ...extensions.map(([name, value]) => field(31, named(name, message([field(2, JSON.stringify(value))])))),
   ]);
 }
 
-/** NamedSchema, NamedAny: name and value. */
+/** Encodes a pair of name and value, as the messages NamedSchema and NamedAny of OpenAPIv2.proto hold it. */
 function named(name: string, value: Buffer): Buffer {
   return message([field(1, name), field(2, value)]);
 }
@@ -71,7 +74,7 @@ function message(fields: readonly Buffer[]): Buffer {
   return Buffer.concat(fields);
 }
 
-/** One length-delimited field (wire type 2); absent when the value is undefined or ''. */
+/** One length-delimited protobuf field (wire type 2); empty when the value is undefined or ''. */
 function field(number: number, value: string | Buffer | undefined): Buffer {
   if (value === undefined || value === '') return Buffer.alloc(0);
   const bytes = typeof value === 'string' ? Buffer.from(value) : value;

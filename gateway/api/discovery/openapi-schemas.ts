@@ -1,26 +1,29 @@
-// Schemas of the objects served here, with a description of every field, in both dialects of OpenAPI. openapi.test.ts
-// compares every kind with a full object, so that no field stays undescribed.
+// OpenAPI schemas of the objects that the gateway serves, with a description of every field. openapi.test.ts compares
+// the schema of each kind with a full object, so that no field lacks a description.
 import { clusterGatewayGroup, gatewayGroup, gatewayVersion } from './api-groups.ts';
 import type { ServedGroup } from './api-groups.ts';
 
-/** Swagger 2.0 or OpenAPI 3.0. They keep schemas in different places and allow different fields beside a reference. */
+/**
+ * The version of OpenAPI: `v2` is Swagger 2.0, `v3` is OpenAPI 3.0. They keep schemas in different places and allow
+ * different fields beside a `$ref`.
+ */
 export type Dialect = 'v2' | 'v3';
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const meta = 'io.portcullis.meta.v1';
-/** Names of schemas begin with the reversed group, as those of custom resources do. */
+/** Prefixes of schema names: the API group with its parts in reverse order, as for schemas of custom resources. */
 const prefixes: Readonly<Record<ServedGroup, string>> = {
   [gatewayGroup]: `io.portcullis.gateway.${gatewayVersion}`,
   [clusterGatewayGroup]: `dev.oam.core.cluster.${gatewayVersion}`,
 };
 
-/** Name of a kind's schema. */
+/** Name of the schema of a kind, for example `io.portcullis.gateway.v1alpha1.Cluster`. */
 export function schemaName(group: ServedGroup, kind: string): string {
   return `${prefixes[group]}.${kind}`;
 }
 
-/** A reference to a schema by its name, as an operation holds it. */
+/** A `$ref` to the schema called `name`. */
 export function referenceTo(name: string, dialect: Dialect): Schema {
   return { $ref: `${dialect === 'v2' ? '#/definitions' : '#/components/schemas'}/${name}` };
 }
@@ -30,7 +33,7 @@ const flag = (description: string): Schema => ({ type: 'boolean', description })
 const fields = (description: string, properties: Schema): Schema => ({ type: 'object', description, properties });
 const texts = (description: string): Schema => ({ type: 'array', description, items: { type: 'string' } });
 
-/** All schemas of a group, by name. */
+/** All schemas of an API group, by schema name. */
 export function schemasOf(group: ServedGroup, dialect: Dialect): Schema {
   const part = (name: string, description: string): Schema =>
     dialect === 'v2'

@@ -1,5 +1,6 @@
-// OpenAPI documents of the served groups, for `kubectl explain` and for a hub that merges them into its own. A hub
-// merges by path and renames schemas that differ, so operation ids and schema names are unique across API servers.
+// OpenAPI documents of the served API groups, for `kubectl explain` and for a hub that merges them into its own
+// document. A hub merges documents by path and renames schemas that differ. Therefore operation ids and schema names
+// must be unique across API servers.
 import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
 import { cachedDocument } from './cached-document.ts';
@@ -8,19 +9,22 @@ import { encodeSwagger, openapiProtobufTypes } from './openapi-protobuf.ts';
 import { referenceTo, schemaName, schemasOf } from './openapi-schemas.ts';
 import type { Dialect } from './openapi-schemas.ts';
 
-/** Every document, serialised. */
+/** All OpenAPI documents, serialised. */
 export interface OpenapiDocuments {
   readonly v2: CachedDocument;
-  /** The schemas of `v2` in protobuf. */
+  /** The schemas of the v2 document, encoded in protobuf. */
   readonly v2Protobuf: CachedDocument;
-  /** The document of `/openapi/v3`. Each URL in it holds the hash of its document, so clients fetch a changed one. */
+  /**
+   * The list of documents at `/openapi/v3`. Each URL in it contains the hash of the document it leads to, so that
+   * clients notice a changed document.
+   */
   readonly v3: CachedDocument;
   readonly groups: ReadonlyMap<ServedGroup, CachedDocument>;
 }
 
 const info = { title: 'Portcullis', version: gatewayVersion };
 
-/** Makes the documents of these groups. */
+/** Makes the OpenAPI documents of these API groups. */
 export function makeOpenapi(groups: readonly ApiGroup[] = apiGroups): OpenapiDocuments {
   const documents = new Map(
     groups.map((group): [ServedGroup, CachedDocument] => [group.name, cachedDocument(openapiV3(group))]),
@@ -40,7 +44,7 @@ export function makeOpenapi(groups: readonly ApiGroup[] = apiGroups): OpenapiDoc
   };
 }
 
-/** One Swagger 2.0 document of all groups. */
+/** One Swagger 2.0 document that describes all groups. */
 export function openapiV2(groups: readonly ApiGroup[]): object {
   return {
     swagger: '2.0',
@@ -50,7 +54,7 @@ export function openapiV2(groups: readonly ApiGroup[]): object {
   };
 }
 
-/** OpenAPI 3.0 of one group. */
+/** The OpenAPI 3.0 document of one group. */
 export function openapiV3(group: ApiGroup): object {
   return {
     openapi: '3.0.0',
@@ -160,7 +164,7 @@ function parameter(name: string, where: 'path' | 'query', type: string, descript
   };
 }
 
-/** `gateway.portcullis.io` → `GatewayPortcullisIoV1alpha1`, as kube-apiserver names operations. */
+/** Turns `gateway.portcullis.io` into `GatewayPortcullisIoV1alpha1`, as kube-apiserver does in operation ids. */
 function idOf(group: string): string {
   return group.split('.').map(capital).join('') + capital(gatewayVersion);
 }

@@ -1,5 +1,6 @@
-// Hands requests for the index from the chain to the search room, which knows nothing of the chain. It gets the
-// authorized user and the headers without credentials, never those the caller sent.
+// Passes requests for the index (the search over objects of all clusters) from the request chain to the `search` code,
+// which does not import the chain. Security: that code gets the authorized user and headers without credentials, never
+// the headers the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../routing/forward/headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
@@ -12,20 +13,23 @@ import type { IndexSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from '../request-body.ts';
 
-/** Answers a question to the index; resolves when the exchange is over. */
+/**
+ * Answers a request for the index and sends the answer itself; resolves when it has been sent or the client has gone.
+ */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The index, and a way to ask a cluster instead. */
+/** The two ways to answer a request for the index: from the index's own rows, or by asking a cluster. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
-  /** Asks one cluster as the caller. */
+  /** Sends the question to one cluster as the caller and relays its answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
 }
 
 /**
  * Answers one request to the index.
- * @returns an answer to send, or a promise that resolves when the search room has sent its own
- * @throws GatewayError (or rejects with it) before anything was sent
+ * @returns an answer for the caller of this function to send, or a promise that resolves when the answer has been sent
+ * already
+ * @throws GatewayError (or rejects with it), always before any byte was sent
  */
 export function answerIndex(
   state: Authorized,
@@ -34,7 +38,7 @@ export function answerIndex(
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
-      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
+      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     acceptedForm(state.headers, ['']);
     return jsonResponse(indexGroupDocument(surface.group, surface.document), state.auditId);
@@ -49,7 +53,8 @@ export function answerIndex(
     auditId,
     progress,
     outcome: observation,
-    // A hub's kube-apiserver names the user in this header. For other callers that send it, it only shortens watches.
+    // True when a hub's kube-apiserver relayed the request: it names the user in the header X-Remote-User. If any other
+    // client sends the header, only its own watches end earlier, which does no harm.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),

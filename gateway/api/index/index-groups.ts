@@ -1,30 +1,34 @@
-// The API groups of the index as data: their discovery and their paths. Below `resources` and `indexes/default/proxy`
-// stand whole Kubernetes paths, which are not objects of these groups; to RBAC they are a name and a subresource.
+// The API groups of the index as data: their discovery documents and their paths. Below `resources` and
+// `indexes/default/proxy`, the rest of the path is a whole Kubernetes path such as `/api/v1/pods`. RBAC sees only
+// `resources`, or `indexes/proxy` with the name `default`.
 import { queryFlag } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 import type { ParsedTarget } from '../../request/path.ts';
 
-/** Clusterpedia's group, for its clients (clusterpedia-io/api clusterpedia/v1beta1). */
+/** The API group of the project Clusterpedia, served for its clients (clusterpedia-io/api clusterpedia/v1beta1). */
 export const clusterpediaGroup = 'clusterpedia.io';
-/** Our own group: the same index with native paths, and questions Clusterpedia does not have. */
+/**
+ * Portcullis's own API group for the index: the same rows below native Kubernetes paths, and questions that
+ * Clusterpedia's API does not have.
+ */
 export const searchGroup = 'search.portcullis.io';
 
-/** A group of the index. */
+/** The API groups of the index. */
 export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup;
 
 const versions: Readonly<Record<IndexGroup, string>> = { [clusterpediaGroup]: 'v1beta1', [searchGroup]: 'v1alpha1' };
 
-/** Subresources of `indexes/default` besides its proxy path. */
+/** Subresources of the only index object, `indexes/default`, except `proxy`. */
 export const indexQuestions = ['facets', 'values', 'counts', 'freshness', 'query'] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
-/** Which part of the index a path asks. */
+/** Which endpoint of the index a path leads to. */
 export type IndexSurface =
   | {
       readonly kind: 'index';
       readonly part: 'resources' | 'proxy';
       readonly prefix: string;
-      /** Decoded segments behind the prefix. */
+      /** The decoded segments of the path that follow `prefix`. */
       readonly segments: readonly string[];
     }
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }
@@ -37,7 +41,7 @@ export type IndexSurface =
       readonly group: IndexGroup;
     };
 
-/** The part of the index that a path below `/apis` asks; undefined when it asks none. */
+/** Which endpoint of the index a path leads to; undefined when the path is not one of the index. */
 export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSurface | undefined {
   const [, group, version, plural, name, question] = segments;
   if (group !== clusterpediaGroup && group !== searchGroup) return undefined;
@@ -64,8 +68,9 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
 }
 
 /**
- * The verb of a request to the index. A `watch` counts as a stream and has no deadline, whatever RBAC calls the path.
- * All else is short, though kube-apiserver treats a `proxy` subresource as long-running.
+ * The verb of a request to the index: `watch` for a watch, whatever RBAC calls the path, so that it counts as a stream
+ * and has no deadline. Every other request is short, although kube-apiserver treats `proxy` subresources as
+ * long-running.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
   if (surface.part !== 'resources' && surface.part !== 'proxy') return verb;
@@ -110,10 +115,10 @@ function groupEntry(name: IndexGroup): object {
   return { name, versions: [version], preferredVersion: version };
 }
 
-/** Elements of an APIGroupList. */
+/** The groups of the index as elements of an APIGroupList (`/apis`). */
 export const indexGroupEntries: readonly object[] = groupNames.map(groupEntry);
 
-/** APIGroup, or APIResourceList of its one version. */
+/** Discovery of one group of the index: `group` is its APIGroup, `version` the APIResourceList of its only version. */
 export function indexGroupDocument(group: IndexGroup, document: 'group' | 'version'): object {
   if (document === 'group') return { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group) };
   return {
@@ -124,7 +129,7 @@ export function indexGroupDocument(group: IndexGroup, document: 'group' | 'versi
   };
 }
 
-/** Elements of an APIGroupDiscoveryList (KEP-3352). */
+/** The groups of the index as elements of an APIGroupDiscoveryList (KEP-3352). */
 export const aggregatedIndexGroups: readonly object[] = groupNames.map((name) => {
   const responseKind = (kind: string): object => ({ group: name, version: versions[name], kind });
   const whole = resources[name].filter((each) => !each.name.includes('/'));

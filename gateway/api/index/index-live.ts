@@ -1,5 +1,6 @@
-// Asks a cluster itself when the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward label.
-// The same code as for `/clusters/<name>/proxy` authorizes, locates and sends the request.
+// Asks a cluster directly what the index cannot answer: another version of a type, OpenAPI, or a list with
+// Clusterpedia's forward label. The request is authorized, located and sent by the same code as a request to
+// `/clusters/<name>/proxy`.
 import { forbidden } from '../../../auth/rules/authorize.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
@@ -14,18 +15,19 @@ import { forward, forwardAsSelf } from '../../steps/forward.ts';
 import { impersonate } from '../../steps/impersonate.ts';
 import { locate } from '../../steps/locate.ts';
 
-/** The question to the cluster. */
+/** A read request for one cluster. */
 export interface LiveQuestion {
   readonly cluster: string;
-  /** Path on the cluster, without query. */
+  /** Path on the cluster, for example `/api/v1/pods`, without a query. */
   readonly path: string;
-  /** With `?`, or ''. */
+  /** The query string with its `?`, or ''. */
   readonly query: string;
 }
 
 /**
- * Sends the question and relays the answer.
- * @throws GatewayError (rejects) before anything was sent; FORBIDDEN when the caller may not ask the cluster
+ * Sends the request to the cluster and relays its answer to the client.
+ * @throws GatewayError (rejects), always before any byte was sent; FORBIDDEN when the caller has no right to use the
+ * cluster
  */
 export async function askLive(
   state: Authorized,

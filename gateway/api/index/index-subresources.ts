@@ -1,28 +1,32 @@
 // Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`). The
-// index has no copy of them, so they go to the cluster as the caller. The operator allows them by Clusterpedia's flag
-// and spellings, and the caller needs the right to `clusters/<name>/proxy`, not the right to read the index.
+// index has no copy of subresources, so these requests go to the cluster as the caller. The operator lists the allowed
+// subresources in a flag that Clusterpedia has too. The caller needs the right to `clusters/<name>/proxy`; the right to
+// read the index is not enough.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 
-/** Subresources, by resource of the core group. */
+/** Allowed subresources, by plural name of a resource in the core group, for example `pods` → `log`, `exec`. */
 export type AllowedSubresources = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The same as Clusterpedia (pkg/kubeapiserver/options.go). */
+/** The subresources that Clusterpedia can forward (its source file pkg/kubeapiserver/options.go). */
 const supported: Readonly<Record<string, readonly string[]>> = {
   pods: ['proxy', 'log', 'exec', 'attach', 'portforward'],
   nodes: ['proxy'],
   services: ['proxy'],
 };
 
-/** Whether a path names a subresource that could be allowed. */
+/**
+ * Whether a path names a subresource that the gateway can forward to a cluster. Whether the operator allows it is
+ * checked elsewhere.
+ */
 export function isForwardable({ isResource, apiGroup, resource, subresource, name }: RequestInfo): boolean {
   return isResource && apiGroup === '' && name !== '' && (supported[resource]?.includes(subresource) ?? false);
 }
 
 /**
- * Reads `pods/log,exec,…`. A subresource without a resource is allowed on every resource that has it. `portfowrd` is
- * the spelling of Clusterpedia's flag.
- * @throws Error that quotes the text it cannot read
+ * Reads a list such as `pods/log,exec`. A subresource without a resource is allowed on every resource that has it. The
+ * misspelling `portfowrd` is accepted, because Clusterpedia's flag has it.
+ * @throws Error that quotes the element it cannot read
  */
 export function parseAllowedSubresources(list: string): AllowedSubresources {
   const allowed = new Map<string, Set<string>>();
@@ -44,7 +48,10 @@ export function parseAllowedSubresources(list: string): AllowedSubresources {
   return allowed;
 }
 
-/** @throws GatewayError METHOD_NOT_ALLOWED when the operator has not allowed the subresource */
+/**
+ * Returns normally when the operator allows the subresource to be forwarded.
+ * @throws GatewayError METHOD_NOT_ALLOWED when not
+ */
 export function requireAllowed(info: RequestInfo, cluster: string, allowed: AllowedSubresources | undefined): void {
   if (allowed?.get(info.resource)?.has(info.subresource) === true) return;
   throw new GatewayError(

@@ -1,32 +1,34 @@
-// Writes audit events as lines of a file that rotates, or of standard output. A full disk may take half a line: the
-// rest is written next, into the same file, and until then nothing counts as stored.
+// Writes audit events as lines to a file that is rotated, or to standard output. When the disk fills up in the middle
+// of a line, the remaining bytes are written first as soon as there is space, into the same file; no line after it
+// counts as stored before.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
 import { backupName, deleteOldFiles } from './rotation.ts';
 import type { Retention } from './rotation.ts';
 import type { AuditSink, SinkEvents } from './sink.ts';
 
-/** See {@link startAuditFile}. */
+/** Options of {@link startAuditFile}. */
 export interface AuditFileOptions extends Retention {
-  /** `-` is standard output, which never rotates. */
+  /** File to write to; `-` is standard output, which is never rotated. */
   readonly path: string;
-  /** 0 never rotates. */
+  /** Size in bytes above which the file is rotated; 0 means never. */
   readonly maxSizeBytes: number;
   readonly events: SinkEvents;
-  /** Bytes that may wait for a slow disk before the sink counts as full. */
+  /** How many bytes may wait for a slow disk before the sink reports itself full. */
   readonly maxPendingBytes?: number;
-  /** Between two attempts while the file takes nothing. */
+  /** Milliseconds between two attempts while writing fails. */
   readonly retryMs?: number;
   readonly nowMs?: () => number;
 }
 
-/** Bytes of one write. */
+/** Bytes written to the file at once, at most. */
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 
 /**
- * Opens the file; makes it (0600) and its folders (0700) when they are missing.
- * @throws Error with the system's code when it cannot be written, so that the gateway does not serve unrecorded
+ * Opens the audit file. Missing files are created with mode 0600, missing folders with 0700.
+ * @throws Error with the system's error code when the file cannot be written, so that the gateway does not start
+ * without an audit log
  */
 export function startAuditFile(options: AuditFileOptions): AuditSink {
   return new AuditFile(options);
@@ -38,10 +40,10 @@ class AuditFile implements AuditSink {
   readonly #nowMs: () => number;
   #fd: number | undefined;
   #sizeBytes = 0;
-  /** Lines with their end. */
+  /** Lines that wait to be written, each with its newline. */
   #pending: string[] = [];
   #pendingBytes = 0;
-  /** The part of a piece that has not been written. */
+  /** The part of the last write that did not reach the file; it must be written before anything else. */
   #rest: Buffer | undefined;
   #draining: Promise<void> | undefined;
   #scheduled = false;
@@ -53,7 +55,7 @@ class AuditFile implements AuditSink {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
     const fd = this.#open();
-    // The last process may have ended in the middle of a line.
+    // When the file ends in the middle of a line, because the last process crashed there, a newline is written first.
     const last = Buffer.alloc(1);
     const isTorn = this.#sizeBytes > 0 && readSync(fd, last, 0, 1, this.#sizeBytes - 1) === 1 && last[0] !== lineEnd;
     if (isTorn) this.#rest = Buffer.from('\n');
@@ -66,7 +68,8 @@ class AuditFile implements AuditSink {
   write(line: string): undefined {
     this.#pending.push(`${line}\n`);
     this.#pendingBytes += line.length + 1;
-    // Lines of one turn are written together. A failing file is tried again only by its timer.
+    // All lines that arrive in the same turn of the event loop are written together. After a failed write, only the
+    // retry timer starts the next one.
     if (this.#scheduled || this.#retry !== undefined) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -94,7 +97,10 @@ class AuditFile implements AuditSink {
     return this.#draining;
   }
 
-  /** Never rejects. */
+  /**
+   * Writes all waiting lines. Never rejects: a failure is reported by `events.failing`, and writing is tried again
+   * later.
+   */
   async #writeAll(): Promise<void> {
     try {
       while (this.#rest !== undefined || this.#pending.length > 0) {
@@ -129,7 +135,10 @@ class AuditFile implements AuditSink {
     }, this.#options.retryMs ?? 1000).unref();
   }
 
-  /** Whole lines that fit into the file; rotates the file when not even one fits. */
+  /**
+   * The next bytes to write: as many whole lines as fit into the file. When not even one fits, the file is rotated
+   * first.
+   */
   #nextPiece(): Buffer {
     const { maxSizeBytes } = this.#options;
     this.#open();
@@ -177,7 +186,10 @@ class AuditFile implements AuditSink {
   }
 }
 
-/** Resolves with the number of bytes written; 0 after a short wait when a pipe is full. */
+/**
+ * Writes to a file descriptor; resolves with the number of bytes written. When a pipe is full it resolves with 0 after
+ * 10 ms.
+ */
 function writeSome(fd: number, bytes: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     writeFd(fd, bytes, (error, written) => {

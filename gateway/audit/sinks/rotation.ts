@@ -1,10 +1,11 @@
-// Names rotated audit files and deletes old ones, by the rules of lumberjack v2.2.1, which kube-apiserver uses. Two
-// rotations within a millisecond get two names, so that the second does not replace the first file.
+// Names rotated audit files and deletes old ones, by the rules of lumberjack v2.2.1, the library that kube-apiserver
+// uses. In addition, two rotations in one millisecond get two names, so that the second does not overwrite the first
+// file.
 import { existsSync } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 
-/** How many old files are kept, and for how long; 0 means no limit. */
+/** How many rotated files are kept and for how many days; 0 means no limit. */
 export interface Retention {
   readonly maxBackups: number;
   readonly maxAgeDays: number;
@@ -13,7 +14,7 @@ export interface Retention {
 const dayMs = 24 * 3600 * 1000;
 const timestampForm = /^(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2}\.\d{3})$/;
 
-/** `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`; returns a name no file has. */
+/** A file name that no file has yet, for rotating `file`: `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`. */
 export function backupName(file: string, nowMs: number): string {
   const { folder, prefix, extension } = partsOf(file);
   for (let at = nowMs; ; at++) {
@@ -24,7 +25,8 @@ export function backupName(file: string, nowMs: number): string {
 }
 
 /**
- * Deletes rotated files beyond the number or age to keep. The age is that of their name; a failed delete is ignored.
+ * Deletes rotated files when there are more than `maxBackups` or they are older than `maxAgeDays`. The age comes from
+ * the file name. A file that cannot be deleted is ignored.
  */
 export async function deleteOldFiles(
   file: string,
@@ -44,7 +46,10 @@ export async function deleteOldFiles(
   await Promise.allSettled(surplus.map(({ name }) => unlink(join(folder, name))));
 }
 
-/** When the file was rotated, Unix milliseconds; NaN for other files. */
+/**
+ * When the file was rotated, from its name, in milliseconds since 1970; NaN when the name is not one of {@link
+ * backupName}.
+ */
 function rotationTime(file: string, name: string): number {
   const { prefix, extension } = partsOf(file);
   if (!name.startsWith(prefix) || !name.endsWith(extension)) return Number.NaN;

@@ -1,27 +1,31 @@
-// The interface of a file and a webhook that keep audit events. Even a full sink takes the events of a request that was
-// let through, or a change that happened would be missing; `accepting` only holds back new requests.
+// The interface that the audit file and the audit webhook share. Even a full sink must take the events of a request
+// that was let in: otherwise a change to a cluster would have no record. `accepting` only keeps new requests out.
 
-/** One place that keeps events. */
+/** A destination of audit events. */
 export interface AuditSink {
   readonly name: 'log' | 'webhook';
-  /** False while no event can be stored; the next request is then refused or goes on unrecorded, by its rule. */
+  /**
+   * False while no event can be stored. New requests are then refused or go on unrecorded, depending on the overflow
+   * policy.
+   */
   readonly accepting: boolean;
   /**
-   * Takes one line of JSON without its end. In mode `blocking` the promise resolves with whether it was stored, and
-   * never rejects; otherwise the line is stored later.
+   * Takes one event as a line of JSON without newline. In mode `blocking` the returned promise resolves with true when
+   * the event is stored, with false when it is not, and never rejects. In other modes the line is stored later and
+   * nothing is returned.
    */
   write(line: string): Promise<boolean> | undefined;
-  /** Resolves when all lines taken so far are stored, or after that time. */
+  /** Resolves when all lines written so far are stored, or after `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>;
-  /** Stops the sink. It still tries to store what is left, and lines that come later. */
+  /** Stops the sink. Lines that were not stored yet, or are written after this, are still stored if possible. */
   close(): void;
 }
 
-/** Called by sinks: once when a sink begins to fail, once when it works again. */
+/** Callbacks by which a sink reports its state. `failing` and `recovered` are called once for each outage. */
 export interface SinkEvents {
-  /** Events could not be stored and are tried again. */
+  /** Events could not be stored; the sink goes on trying. */
   failing(error: unknown): void;
   recovered(): void;
-  /** These events are gone for good. */
+  /** `events` audit events can never be stored and are lost. */
   lost(events: number, error: unknown): void;
 }

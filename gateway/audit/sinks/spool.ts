@@ -1,10 +1,10 @@
-// Keeps batches of audit events on disk while a webhook does not take them. The bytes are bounded, and the batches are
-// found again after a restart. A batch gets its final name when it is whole, so a disk that becomes full leaves no half
-// batch behind.
+// Keeps batches of audit events on disk while a webhook does not accept them. Their total size is limited, and they
+// survive a restart. A batch is written under a temporary name and renamed when it is complete, so a full disk leaves
+// no half batch.
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A batch on disk. */
+/** A batch of audit events in a file. */
 export interface SpooledBatch {
   readonly file: string;
   readonly bytes: number;
@@ -12,23 +12,23 @@ export interface SpooledBatch {
 
 const suffix = '.jsonl';
 
-/** Batches in order of age. */
+/** A queue of batches of audit events on disk, oldest first. */
 export class Spool {
   readonly #folder: string;
   readonly #maxBytes: number;
   readonly #nowMs: () => number;
   readonly #batches: SpooledBatch[] = [];
   #bytes = 0;
-  /** The last write failed. */
+  /** True when the last write to disk failed. */
   #failing = false;
-  /** The last batch did not fit. */
+  /** True when the last batch was refused because it did not fit. */
   #refused = false;
   #numbered = 0;
 
   /**
-   * Opens or makes the folder (0700).
-   * @param maxBytes over all batches
-   * @throws Error with the system's code
+   * Opens the folder and finds the batches that an earlier process left; creates the folder with mode 0700.
+   * @param maxBytes limit for all batches together
+   * @throws Error with the system's error code
    */
   constructor(folder: string, maxBytes: number, nowMs: () => number = Date.now) {
     this.#folder = folder;
@@ -46,17 +46,20 @@ export class Spool {
     return this.#bytes;
   }
 
-  /** Batches that were not taken yet. */
+  /** Number of batches that wait; those handed out by `take` are not counted. */
   get size(): number {
     return this.#batches.length;
   }
 
-  /** Whether one more batch is likely to be kept. */
+  /** False when the last write failed or did not fit, or the spool is full. */
   get hasRoom(): boolean {
     return !this.#failing && !this.#refused && this.#bytes < this.#maxBytes;
   }
 
-  /** Keeps lines; false when there is no room. @throws Error with the system's code when the write fails */
+  /**
+   * Stores lines as one batch. Returns false when there is no room.
+   * @throws Error with the system's error code when the write fails
+   */
   add(lines: readonly string[]): boolean {
     const text = Buffer.from(`${lines.join('\n')}\n`);
     if (this.#bytes + text.length > this.#maxBytes) {
@@ -79,12 +82,12 @@ export class Spool {
     return true;
   }
 
-  /** The oldest batch; it stays on disk until `remove`. */
+  /** Returns the oldest batch, or undefined when there is none. Its file stays on disk until `remove` is called. */
   take(): SpooledBatch | undefined {
     return this.#batches.shift();
   }
 
-  /** Lines of a batch that are whole; [] when its file is gone. */
+  /** The complete lines of a batch; [] when its file is gone. */
   read({ file }: SpooledBatch): readonly string[] {
     let text: string;
     try {
@@ -95,7 +98,7 @@ export class Spool {
     return text.split('\n').filter(isWhole);
   }
 
-  /** Makes a batch that was not delivered the oldest again. */
+  /** Puts a batch from `take` back as the oldest, because it was not delivered. */
   putBack(batch: SpooledBatch): void {
     this.#batches.unshift(batch);
   }

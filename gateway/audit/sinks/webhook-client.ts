@@ -1,5 +1,5 @@
-// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: it posts an EventList to the URL
-// in `server`. A webhook that takes the connection and never answers fails after a time, like one that is down.
+// Sends batches of audit events as kube-apiserver does: it posts an EventList to the URL in `server` of a kubeconfig. A
+// webhook that accepts the connection but never answers fails after a timeout.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage, RequestOptions } from 'node:http';
@@ -10,7 +10,7 @@ import type { HubTransport } from '../../../cache/hub/hub-transport.ts';
 import type { Credential } from '../../../cache/model/records.ts';
 import { WebhookRefusal } from './webhook.ts';
 
-/** A client of one webhook. */
+/** Sends events to one webhook. `send` rejects when the webhook did not accept them. */
 export interface WebhookClient {
   send(lines: readonly string[], signal: AbortSignal): Promise<void>;
   close(): void;
@@ -18,12 +18,16 @@ export interface WebhookClient {
 
 /** kube-apiserver's timeout of a webhook call. */
 const defaultTimeoutMs = 30_000;
-/** Every line begins with this; items of a list do not have it. */
+/**
+ * Every line of the audit log has these fields first. They are cut out of items of an EventList, which must not have
+ * them.
+ */
 const typeMeta = '"kind":"Event","apiVersion":"audit.k8s.io/v1",';
 
 /**
- * Reads the kubeconfig and follows its changes.
- * @throws ConfigurationError when it cannot be used at the start
+ * Reads the kubeconfig and reads it again when the file changes. `onProblem` gets the message when a changed file
+ * cannot be used, and undefined when it can be used again.
+ * @throws ConfigurationError (rejects) when the file cannot be used at the start
  */
 export async function makeWebhookClient(
   file: string,
@@ -73,7 +77,7 @@ export async function makeWebhookClient(
   };
 }
 
-/** Makes an audit.k8s.io/v1 EventList of lines of the log. */
+/** Turns lines of the audit log into the JSON of an audit.k8s.io/v1 EventList. */
 export function eventList(lines: readonly string[]): Buffer {
   const items = lines.map((line) => (line.startsWith(typeMeta, 1) ? `{${line.slice(typeMeta.length + 1)}` : line));
   return Buffer.from(`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${items.join(',')}]}`);
@@ -101,7 +105,7 @@ function requestOptions(
   return { head, body };
 }
 
-/** Resolves with the status once the answer was read to its end. */
+/** Sends the body; resolves with the HTTP status when the whole answer has been read. */
 function post(
   request: typeof httpsRequest | typeof httpRequest,
   options: RequestOptions,

@@ -1,34 +1,38 @@
-// Sends audit events to a webhook in batches, and repeats a batch until it is taken. While the webhook fails, events
-// wait on disk, so that they survive a crash or restart. An event that is sent twice has the same auditID and stage.
+// Sends audit events to a webhook in batches, and repeats a batch until the webhook accepts it. While the webhook
+// fails, batches wait on disk, so that they survive a crash or restart. A receiver may get an event twice; both copies
+// have the same auditID and stage.
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 
-/** kube-apiserver's `--audit-webhook-batch-*`. */
+/** The values of the flags `--audit-webhook-batch-*`, with kube-apiserver's meaning. */
 export interface BatchOptions {
-  /** Events that may wait in memory. */
+  /** How many events may wait in memory. */
   readonly bufferSize: number;
   readonly maxSize: number;
   readonly maxWaitMs: number;
-  /** Batches a second; 0 does not throttle. */
+  /** Batches per second; 0 means no limit. */
   readonly throttleQps: number;
   readonly throttleBurst: number;
 }
 
-/** See {@link startAuditWebhook}. */
+/** Options of {@link startAuditWebhook}. */
 export interface AuditWebhookOptions {
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
-  /** Rejects when the webhook did not take the events; with a {@link WebhookRefusal} when it answered without 2xx. */
+  /**
+   * Sends lines to the webhook. Rejects when the webhook did not accept them, with a {@link WebhookRefusal} when it
+   * answered with a status other than 2xx.
+   */
   readonly send: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly spool: Spool;
   readonly events: SinkEvents;
   readonly nowMs?: () => number;
-  /** 0 to below 1. */
+  /** Replaces Math.random in tests: returns a number from 0 to below 1. */
   readonly random?: () => number;
 }
 
-/** The webhook answered without 2xx. */
+/** The webhook answered with a status other than 2xx. */
 export class WebhookRefusal extends Error {
   readonly status: number;
 
@@ -39,26 +43,32 @@ export class WebhookRefusal extends Error {
   }
 }
 
-/** Starts with the batches that an earlier process left in the spool. */
+/** Starts a sink for the webhook. It first sends the batches that an earlier process left on disk. */
 export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
   return new AuditWebhook(options);
 }
 
 interface Batch {
-  /** Undefined while the lines are on disk. */
+  /** The events as lines of JSON; undefined while they are only on disk. */
   readonly lines: readonly string[] | undefined;
   readonly spooled: SpooledBatch | undefined;
-  /** In mode `blocking`: called with whether the events were stored. */
+  /** For mode `blocking`: functions that are called with true when the events have been stored, with false when not. */
   readonly waiting: readonly ((stored: boolean) => void)[];
   attempts: number;
 }
 
 const concurrentSends = 4;
-/** kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook); it gives up after five attempts, we go on. */
+/**
+ * Backoff after failures as in kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook). kube-apiserver
+ * gives up after five attempts; the gateway does not.
+ */
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const longestBackoffMs = 60_000;
-/** A batch that the webhook refuses as wrong is given up after so many attempts, or it would block all others. */
+/**
+ * A batch is given up after so many attempts when the webhook calls it invalid (400, 413, 415, 422). Otherwise one bad
+ * batch would hold back all others.
+ */
 const attemptsWhenRefused = 5;
 const wrongBatch: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
@@ -72,7 +82,7 @@ class AuditWebhook implements AuditSink {
   #formTimer: NodeJS.Timeout | undefined;
   #queue: Batch[] = [];
   readonly #sending = new Set<Batch>();
-  /** Events in memory in batches, including those being sent. */
+  /** Number of events in memory that belong to a batch, whether the batch waits or is being sent. */
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
@@ -104,7 +114,7 @@ class AuditWebhook implements AuditSink {
     if (this.#options.mode === 'blocking') {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       this.#formingWaits.push(resolve);
-      // Lines of one turn go together.
+      // In mode `blocking`, lines that arrive in the same turn of the event loop make one batch.
       if (this.#forming.length === 1) setImmediate(() => this.#form());
       return promise;
     }
@@ -159,7 +169,7 @@ class AuditWebhook implements AuditSink {
     this.#queue.push(batch);
   }
 
-  /** Whether the lines are on disk now. */
+  /** Writes the lines to disk. Returns false when they could not be stored. */
   #toSpool(lines: readonly string[]): boolean {
     try {
       return this.#options.spool.add(lines);
@@ -189,7 +199,9 @@ class AuditWebhook implements AuditSink {
     if (this.#isIdle()) for (const tell of this.#onIdle.splice(0)) tell();
   }
 
-  /** The next batch. Batches in memory come first, since a request may be waiting for them. */
+  /**
+   * Takes the next batch to send. Batches in memory come before those on disk, since a request may be waiting for them.
+   */
   #next(): Batch | undefined {
     const queued = this.#queue.shift();
     if (queued !== undefined) return queued;
@@ -221,7 +233,7 @@ class AuditWebhook implements AuditSink {
       if (lines.length > 0) await this.#options.send(lines, this.#giveUp.signal);
       if (this.#sending.delete(batch)) this.#delivered(batch);
     } catch (error) {
-      // close() has put it on disk already.
+      // When the batch is not in #sending any more, close() has written it to disk already.
       if (this.#sending.delete(batch)) this.#notDelivered(batch, lines.length, error);
     }
     this.#pump();
@@ -255,7 +267,7 @@ class AuditWebhook implements AuditSink {
     this.#pauseFor(backoffMs * (1 + backoffJitter * random()));
   }
 
-  /** Moves batches from memory to disk; those the disk does not take stay in the queue. */
+  /** Moves batches from memory to disk. A batch that the disk does not take stays in the queue. */
   #postpone(batches: readonly Batch[]): void {
     for (const batch of batches) {
       if (batch.spooled !== undefined) this.#options.spool.putBack(batch.spooled);

@@ -1,26 +1,27 @@
-// Writes the cluster's name on an object or a row, in its bytes; all other bytes stay as the member wrote them.
-// Easy to get wrong: an object may already have this annotation, with its key escaped in any way. Ours replaces it, and
-// an object in which a reader could still find another value is refused.
+// Writes the cluster's name into an object or a Table row, as an annotation, by changing its JSON bytes. All other
+// bytes stay as the cluster sent them. Easy to get wrong: a cluster may send the same annotation with another value,
+// its key escaped in any way. The gateway's value must replace it, and an object in which a client could still read
+// another value is refused.
 import { ElementCursor, MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
-/** The position of a value in some bytes. */
+/** Where a JSON value begins and ends in a buffer; `end` is the position after its last byte. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** A text that replaces a span. */
+/** A text that replaces the bytes from `start` to `end`. */
 export interface Edit extends Span {
   readonly text: string;
 }
 
 /**
- * Members of the object at `at`; empty when it is no object.
- * @throws MalformedAnswer also for a repeated key, however escaped. Go joins two objects and skips a null after one,
- *   others take the first or the last, so each reader would find another cluster on it.
+ * Positions of the values of the JSON object that begins at `at`, by key; empty when no object begins there.
+ * @throws MalformedAnswer for malformed JSON and for a key that occurs twice, however escaped. Readers of JSON disagree
+ * about repeated keys, so a client could read another cluster's name than the gateway wrote
  */
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
@@ -33,7 +34,10 @@ export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   return members;
 }
 
-/** Elements of the list at `at`; empty when it is no list. @throws MalformedAnswer */
+/**
+ * Positions of the elements of the JSON array that begins at `at`; empty when no array begins there.
+ * @throws MalformedAnswer for malformed JSON
+ */
 export function elementsOf(bytes: Buffer, at: number): Span[] {
   const elements: Span[] = [];
   if (bytes[at] !== byte.openList) return elements;
@@ -43,13 +47,13 @@ export function elementsOf(bytes: Buffer, at: number): Span[] {
   return elements;
 }
 
-/** The text of a string at a span, or undefined when something else is there. */
+/** The text of the JSON string at a position; undefined when another kind of value is there. */
 export function stringAt(bytes: Buffer, span: Span | undefined): string | undefined {
   if (span === undefined || bytes[span.start] !== byte.quote) return undefined;
   return textOf(bytes, span.start, span.end);
 }
 
-/** The bytes with the edits made. Edits may come in any order and must not overlap. */
+/** The bytes with all edits made. Edits may come in any order but must not overlap. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const pieces: Buffer[] = [];
   let from = 0;
@@ -61,16 +65,20 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** What is written on an object. */
+/** What the gateway writes into an object that a cluster sent. */
 export interface ObjectMark {
   readonly cluster: string;
-  /** Replaces the object's own, as in events of a merged watch. */
+  /**
+   * When set, it replaces the object's own resourceVersion. Events of a merged watch carry a resourceVersion for all
+   * clusters.
+   */
   readonly resourceVersion?: string | undefined;
 }
 
 /**
- * The edits that mark the object at `at`; none when it has no metadata.
- * @throws MalformedAnswer when it is no object, its metadata is no object, or it holds further objects as a list does
+ * The edits that write cluster name and resourceVersion into the object at `at`; none when the object has no metadata.
+ * @throws MalformedAnswer when the value at `at` or its metadata is not an object, or when its `items` hold further
+ * objects as a List does
  */
 export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
   if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no object');
@@ -104,8 +112,9 @@ export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
 }
 
 /**
- * kubectl takes an object with `items` apart, and lists inside it too, so objects in there would go without the mark.
- * Items that are plain values are allowed: they are a field of the object's own type.
+ * Refuses an object whose `items` hold further objects. kubectl takes such Lists apart, also nested ones, so the
+ * objects in them would appear without the cluster's name. Items that are plain values are an ordinary field of the
+ * type and allowed.
  */
 function refuseList(bytes: Buffer, items: Span | undefined): void {
   if (items === undefined) return;
@@ -115,12 +124,18 @@ function refuseList(bytes: Buffer, items: Span | undefined): void {
   }
 }
 
-/** New members at the beginning of an object. */
+/**
+ * The edit that adds new fields at the beginning of an object. `size` is the number of fields that the object has
+ * already.
+ */
 function insertion({ start }: Span, size: number, members: readonly string[]): Edit {
   return { start: start + 1, end: start + 1, text: members.join() + (size > 0 ? ',' : '') };
 }
 
-/** The object with its mark. @throws MalformedAnswer */
+/**
+ * The object's bytes with cluster name and resourceVersion written in.
+ * @throws MalformedAnswer when {@link markEdits} refuses the object
+ */
 export function markedObject(bytes: Buffer, mark: ObjectMark): Buffer {
   return edited(bytes, markEdits(bytes, skipSpace(bytes, 0), mark));
 }

@@ -1,6 +1,6 @@
-// Joins the lists of many members into one List or Table, streamed in the order of the clusters' names. The head names
-// the missing clusters. A member that breaks off later ends a page early or cuts the answer; it never shortens a list
-// in silence.
+// Joins the lists of many clusters into one List or Table, streamed in the order of the clusters' names. The headers
+// name the clusters whose list is missing. A cluster that fails after the headers were sent ends the page early or cuts
+// the answer. Its list is never shortened without the client noticing.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { Authorized } from '../../exchange.ts';
@@ -20,20 +20,23 @@ import type { CellOrder, Columns } from './table-columns.ts';
 import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
-/** What an answer of many clusters depends on. */
+/** What is needed to answer a request for many clusters: the request, the clusters, and the writer to the client. */
 export interface ListParts {
   readonly state: Authorized;
   readonly members: FanoutMembers;
   readonly writer: AnswerWriter;
   readonly query: FanoutQuery;
-  /** The path on the members. */
+  /** Path of the request on each cluster, for example `/api/v1/pods`. */
   readonly path: string;
 }
 
-/** After this time no further member is asked; those asked before may still answer. */
+/** In milliseconds. After this time no further cluster is asked; clusters asked before may still answer. */
 const allHeadsMs = 20_000;
 
-/** Makes the function that asks one member for its list; `limit` and the member's token are for paged lists. */
+/**
+ * Makes the function that asks one cluster for its list. For paged lists, `limit` is the page size and `memberToken`
+ * that cluster's own continue token.
+ */
 export function listAsker({
   state,
   members,
@@ -48,7 +51,7 @@ export function listAsker({
     const added = {
       limit: limit === undefined ? undefined : String(limit),
       continue: memberToken === '' ? undefined : memberToken,
-      // A member's token already holds its version.
+      // A continue token of a cluster already contains a resourceVersion; kube-apiserver refuses both together.
       resourceVersion: memberToken !== '' || version === '' ? undefined : version,
     };
     const question = {
@@ -62,7 +65,11 @@ export function listAsker({
   };
 }
 
-/** '' and '0' mean the same to every member; any other version must be one of ours. */
+/**
+ * '' and '0' mean the same in every cluster. Any other resourceVersion must be a merged one that the gateway made,
+ * which holds one resourceVersion for each cluster.
+ * @throws GatewayError BAD_REQUEST for any other text
+ */
 function versionsOf({ resourceVersion }: FanoutQuery): Versions | string {
   return resourceVersion === '' || resourceVersion === '0' ? resourceVersion : parseVersion(resourceVersion);
 }
@@ -72,7 +79,10 @@ function versionFor(versions: Versions, cluster: ClusterSpec): string {
   return known?.registration === registrationOf(cluster) ? known.version : '';
 }
 
-/** Answers a list without a limit. @throws GatewayError before the head; a later error cuts the answer */
+/**
+ * Answers a list without a page limit.
+ * @throws GatewayError (rejects) before the headers were sent; an error after that cuts the answer
+ */
 export async function answerWholeList(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const ask = listAsker(parts);
   const untilMs = performance.now() + allHeadsMs;
@@ -88,7 +98,7 @@ export async function answerWholeList(parts: ListParts, clusters: readonly Clust
   await output.finish('');
 }
 
-/** The merged document on its way to the client. */
+/** The merged List or Table while it is written to the client. */
 export class ListOutput {
   readonly #parts: ListParts;
   readonly #missing: Missing[] = [];
@@ -106,21 +116,25 @@ export class ListOutput {
     return this.#shape !== undefined;
   }
 
-  /** Versions of the members added so far. */
+  /** resourceVersions of the clusters whose lists have been written so far. */
   get versions(): Versions {
     return this.#versions;
   }
 
-  /** Remembers a missing or absent list; only before the head. */
+  /**
+   * Remembers that a cluster's list is missing, or that the cluster does not serve the type. Call it only before the
+   * headers are sent.
+   */
   note(outcome: ListOutcome): void {
     if (outcome.kind === 'missing') this.#missing.push(outcome.missing);
     if (outcome.kind === 'absent') this.#absent += 1;
   }
 
   /**
-   * Sends the head, once all missing clusters are known.
-   * @param emptyIsFine a page after the first may be empty
-   * @throws GatewayError or IncompleteAnswer when there is no list at all, or with `partial=false` when one is missing
+   * Sends the headers. When it is called, all missing clusters must be known.
+   * @param emptyIsFine true for a page after the first, which may be empty
+   * @throws GatewayError or IncompleteAnswer when there is no list at all; IncompleteAnswer when one is missing and the
+   * client asked for `partial=false`
    */
   start(outcomes: readonly ListOutcome[], emptyIsFine = false): void {
     for (const outcome of outcomes) this.note(outcome);
@@ -148,7 +162,11 @@ export class ListOutput {
     await this.#parts.writer.write(Buffer.from(`{${type}${definitions}"${isTable ? 'rows' : 'items'}":[`));
   }
 
-  /** Writes one member's list to its end. @returns how many objects it had */
+  /**
+   * Writes all items of one cluster's list.
+   * @returns the number of items
+   * @throws GatewayError (rejects) when the cluster broke off or sent something that cannot be merged
+   */
   async add(list: MemberList): Promise<number> {
     const { isTable, columns } = this.#shape!;
     const { name } = list.cluster;
@@ -187,8 +205,8 @@ export class ListOutput {
   }
 
   /**
-   * Closes the document.
-   * @param version that of the first page, when this is a later one
+   * Writes the end of the merged document.
+   * @param version resourceVersion of the whole list; a later page repeats that of the first page
    */
   async finish(continueToken: string, version: string = composeVersion(this.#versions)): Promise<void> {
     const { writer } = this.#parts;
@@ -208,7 +226,10 @@ export class ListOutput {
 
 const comma = Buffer.from(',');
 
-/** There is no answer, or a whole one was asked for and some cluster is missing. The Status names every missing one. */
+/**
+ * Thrown when no cluster has answered, or when a cluster is missing and the client asked for `partial=false`. The
+ * Status made from it names every missing cluster.
+ */
 export class IncompleteAnswer extends Error {
   readonly missing: readonly Missing[];
   readonly error: GatewayError;
@@ -219,11 +240,15 @@ export class IncompleteAnswer extends Error {
     const names = missing.map(({ cluster }) => cluster);
     const named = names.slice(0, 20).join(', ') + (names.length > 20 ? ` and ${names.length - 20} more` : '');
     this.error =
-      error ?? new GatewayError('MEMBER_UNAVAILABLE', `partial=false was asked for and clusters are missing: ${named}`);
+      error ??
+      new GatewayError(
+        'MEMBER_UNAVAILABLE',
+        `partial=false was requested, but these clusters did not answer: ${named}`,
+      );
   }
 }
 
-/** kube-apiserver's error for a type that is not served. */
+/** The error that kube-apiserver answers for a type that it does not serve. */
 export function notServed(): GatewayError {
   return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }

@@ -25,25 +25,28 @@ export interface ListPart {
 
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
-/** Cuts one answer; give it every chunk in order. */
+/** Splits the answer of one cluster into items. It must get every chunk, in order. */
 export class ListCutter {
   readonly #cluster: string;
   readonly #valueEnd = new ValueEnd();
   #state: State = 'start';
   /** Name of the field whose value comes next. */
   #key = '';
-  /** Parts of the unfinished token, one of each chunk that had some of it. */
+  /** Bytes of the present JSON token from earlier chunks. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #begun = false;
   readonly #seenFields = new Set<string>();
 
-  /** @param cluster named in errors */
+  /** @param cluster name of the cluster, for error messages */
   constructor(cluster: string) {
     this.#cluster = cluster;
   }
 
-  /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
+  /**
+   * Takes the next chunk.
+   * @throws GatewayError MEMBER_BAD_RESPONSE; its message quotes nothing that the cluster sent
+   */
   push(chunk: Buffer): ListPart {
     const fields: [string, Buffer][] = [];
     const items: Buffer[] = [];
@@ -68,7 +71,10 @@ export class ListCutter {
     return { fields, begun: this.#begun, items };
   }
 
-  /** The answer has ended. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
+  /**
+   * Must be called when the answer has ended.
+   * @throws GatewayError MEMBER_BAD_RESPONSE when the list is not complete
+   */
   finish(): void {
     if (this.#state !== 'end') throw this.#bad('it ends in the middle');
   }
@@ -133,7 +139,7 @@ export class ListCutter {
       if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0) === token.length))
         return token;
     } catch {
-      // The error below quotes nothing of the text.
+      // Security: the error below does not quote the text, which may hold a secret.
     }
     throw this.#bad('it is not JSON');
   }

@@ -1,6 +1,6 @@
-// Answers one page of a merged list. Nobody knows in advance how many objects a member has, so several members are
-// asked ahead with a limit that may prove too high. A list that does not fit is asked for again with the room that is
-// left, so no page is longer than its limit.
+// Answers one page of a merged list. Nobody knows beforehand how many objects each cluster has, so several clusters are
+// asked at the same time with the whole page limit. A list that turns out too long for the rest of the page is asked
+// for again with a lower limit. So no page has more objects than its limit.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';
@@ -11,15 +11,18 @@ import { membersAtOnce } from '../members.ts';
 import { composeVersion, readToken, registrationOf, writeToken } from './tokens.ts';
 import type { Position, TokenScope } from './tokens.ts';
 
-/** So many members are asked before the head, so that the head names those that are missing. */
+/**
+ * How many clusters are asked before the headers are sent. The headers can name only missing clusters that have been
+ * asked by then.
+ */
 const firstAtOnce = 8;
-/** Bytes held of an answer to count its objects; a longer answer is asked for again. */
+/** To count the objects of a list, at most so many bytes of it are kept in memory. A longer list is asked for again. */
 const countedBytes = 4 * 1024 * 1024;
 
 /**
- * Answers one page.
- * @throws GatewayError before the head: BAD_REQUEST for an invalid token, EXPIRED when the token's cluster is gone, or
- *   an error of members
+ * Answers one page of at most `limit` objects.
+ * @throws GatewayError (rejects) before the headers were sent: BAD_REQUEST for an invalid token, EXPIRED when the
+ * token's cluster has gone, or an error of the clusters
  */
 export async function answerPage(parts: ListParts, clusters: readonly ClusterSpec[], limit: number): Promise<void> {
   const page = new Page(parts, clusters, limit);
@@ -37,11 +40,14 @@ class Page {
   readonly #from: Position | undefined;
   readonly #ask: ReturnType<typeof listAsker>;
   readonly #output: ListOutput;
-  /** Answers asked for ahead and the limit they were asked with, by the cluster's index. */
+  /** Lists that were asked for in advance, and the limit they were asked with, by the cluster's index in #clusters. */
   readonly #ahead = new Map<number, { readonly limit: number; readonly outcome: Promise<ListOutcome> }>();
   readonly #start: number;
   #remaining: number;
-  /** The head names the missing ones among the clusters before this index. */
+  /**
+   * All clusters with an index below this were asked before the headers were sent. The headers name those among them
+   * that are missing.
+   */
   #known = 0;
 
   constructor(parts: ListParts, clusters: readonly ClusterSpec[], limit: number) {
@@ -72,10 +78,14 @@ class Page {
     for (const { outcome } of this.#ahead.values()) outcome.then(cancel, () => {});
   }
 
-  /** Asks until a member has a list, and sends the head. @returns the index of the first cluster to read */
+  /**
+   * Asks clusters until one has a list, then sends the headers.
+   * @returns the index of the first cluster to read
+   */
   async #begin(): Promise<number> {
     const isFirstPage = this.#from === undefined;
-    // In the middle of a large member this page probably needs no other.
+    // When the last page ended in the middle of a cluster's list, this cluster probably fills the next page too. So no
+    // other cluster is asked in advance.
     const atOnce = isFirstPage || this.#from?.memberToken === '' ? firstAtOnce : 1;
     for (let i = this.#start; ; i = this.#known) {
       const end = Math.min(i + atOnce, this.#clusters.length);
@@ -97,20 +107,25 @@ class Page {
       if (this.#ahead.has(i)) continue;
       const memberToken = i === this.#start ? (this.#from?.memberToken ?? '') : '';
       const outcome = this.#ask(this.#clusters[i]!, this.#remaining, memberToken);
-      // #add reports an error. When the page ends before, nobody awaits the answer.
+      // #add awaits this promise and reports its error. When the page ends before, nobody awaits it; without this
+      // handler the rejection would end the process.
       outcome.catch(() => {});
       this.#ahead.set(i, { limit: this.#remaining, outcome });
     }
   }
 
-  /** Adds one member's objects. @returns the token when the page ends with it */
+  /**
+   * Writes one cluster's objects.
+   * @returns the continue token when the page ends in this cluster, or '' when the page goes on with the next cluster
+   */
   async #add(i: number): Promise<string> {
     if (i >= this.#known) this.#askAhead(i, i + membersAtOnce);
     const { limit, outcome: waiting } = this.#ahead.get(i)!;
     const outcome = await waiting;
     this.#parts.writer.signal.throwIfAborted();
     this.#ahead.delete(i);
-    // The head is out, so the next page begins with this cluster and names it as missing.
+    // The headers have been sent without naming this cluster. The page therefore ends here: the next page begins with
+    // this cluster and names it as missing.
     if (outcome.kind === 'missing') return i < this.#known ? '' : this.#tokenAt(i, '');
     if (outcome.kind === 'absent') return '';
     const list = limit <= this.#remaining ? outcome.list : await this.#fitting(i, outcome.list);
@@ -119,7 +134,10 @@ class Page {
     return list.continueToken === '' ? '' : this.#tokenAt(i, list.continueToken);
   }
 
-  /** The list, asked for again with a lower limit when it does not fit; undefined when the member fails now. */
+  /**
+   * Returns the cluster's list, asking again with a lower limit when it has more objects than the page has room for.
+   * Undefined when the cluster fails now.
+   */
   async #fitting(i: number, list: MemberList): Promise<MemberList | undefined> {
     try {
       if (await list.fits(this.#remaining, countedBytes)) return list;
@@ -142,7 +160,10 @@ class Page {
   }
 }
 
-/** Index of a page's first cluster among those the caller may reach now. @throws GatewayError EXPIRED */
+/**
+ * Index of the first cluster of a page, among the clusters that the caller may reach now.
+ * @throws GatewayError EXPIRED when the cluster in which the last page ended has gone
+ */
 function startOf(clusters: readonly ClusterSpec[], from: Position): number {
   const found = clusters.findIndex(({ name }) => name >= from.cluster);
   const at = found < 0 ? clusters.length : found;

@@ -1,5 +1,6 @@
-// One member's list, opened up to its first item. The head of the merged answer needs missing clusters and columns of
-// all members, so every list is read that far first, and no further.
+// The list of one cluster, read up to its first item. The headers and first bytes of the merged answer need to know
+// which clusters are missing and the Table columns of all clusters. So every list is read that far first, and its items
+// later.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -12,14 +13,14 @@ import type { Missing } from '../missing.ts';
 import { readColumns } from './table-columns.ts';
 import type { Columns } from './table-columns.ts';
 
-/** The outcome of asking one member for its list. */
+/** The result of asking one cluster for its list. */
 export type ListOutcome =
   | { readonly kind: 'open'; readonly list: MemberList }
-  /** The member does not serve the type, so it has no such objects. */
+  /** The cluster does not serve the requested type, so it has no such objects. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'missing'; readonly missing: Missing };
 
-/** A list that is being read. Its fields are complete when `items` has ended. */
+/** The list of one cluster while it is read. Its fields may be incomplete until `items` has ended. */
 export class MemberList {
   readonly cluster: ClusterSpec;
   readonly #answer: MemberAnswer;
@@ -27,7 +28,7 @@ export class MemberList {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #fields = new Map<string, Buffer>();
   #ended = false;
-  /** Parts that were read but not given out. */
+  /** Items that have been read from the network but not yet been given out by `items`. */
   #held: ListPart[] = [];
 
   constructor(cluster: ClusterSpec, answer: MemberAnswer) {
@@ -37,7 +38,10 @@ export class MemberList {
     this.#chunks = answer.chunks[Symbol.asyncIterator]();
   }
 
-  /** Reads up to the first item. @throws GatewayError */
+  /**
+   * Reads up to the first item.
+   * @throws GatewayError (rejects) when the cluster breaks off or sends no list
+   */
   async open(): Promise<void> {
     for (;;) {
       const part = await this.#next();
@@ -50,9 +54,9 @@ export class MemberList {
   }
 
   /**
-   * Reads on without giving anything out, to learn whether the whole list has at most so many items and bytes. When it
-   * has more, the list cannot be used any further.
-   * @throws GatewayError when the member broke off
+   * Whether the whole list has at most `maxItems` items and `maxBytes` bytes. It reads the list to find out, and keeps
+   * the items. When it returns false, the list must not be used any more.
+   * @throws GatewayError (rejects) when the cluster broke off
    */
   async fits(maxItems: number, maxBytes: number): Promise<boolean> {
     let items = 0;
@@ -70,7 +74,7 @@ export class MemberList {
     return this.#text('kind') === 'Table' || this.#fields.has('columnDefinitions');
   }
 
-  /** `PodList` or `Table`; '' while it has not come, since it may follow the items. */
+  /** `PodList` or `Table`; '' until the field has been read. In the answer, the field may follow the items. */
   get kind(): string {
     return this.#text('kind');
   }
@@ -93,8 +97,8 @@ export class MemberList {
   }
 
   /**
-   * Items or rows as the member wrote them, in groups as its answer brings them.
-   * @throws GatewayError when the member broke off
+   * Items or rows as the cluster wrote them, in groups as they arrive.
+   * @throws GatewayError when the cluster broke off
    */
   async *items(): AsyncGenerator<readonly Buffer[], void, undefined> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) yield held.items;
@@ -133,9 +137,9 @@ export class MemberList {
 }
 
 /**
- * Asks one member for its list.
- * @throws GatewayError EXPIRED when its continue token or version is too old, so that the whole list must begin again;
- *   HUB_UNAVAILABLE
+ * Asks one cluster for its list and reads it up to its first item.
+ * @throws GatewayError (rejects) EXPIRED when the continue token or resourceVersion is too old, so that the client must
+ * list again from the start; HUB_UNAVAILABLE when the hub cannot decide what the caller may do
  */
 export async function openMemberList(
   members: FanoutMembers,
@@ -164,7 +168,7 @@ export async function openMemberList(
   }
 }
 
-/** The error that makes a client begin its list or watch again. */
+/** The error with status 410, after which clients begin their list or watch again. */
 export function expired(why: string): GatewayError {
-  return new GatewayError('EXPIRED', `the list has to begin again: ${why}`);
+  return new GatewayError('EXPIRED', `list again from the beginning: ${why}`);
 }

@@ -1,17 +1,17 @@
-// Merges the columns of members' Tables: `Cluster` first, then theirs. Members of different versions have different
-// columns, so a cell goes to the column of its name.
+// Merges the columns of the Tables that clusters send: the column `Cluster` first, then theirs. Clusters of different
+// versions have different columns, so each cell is moved to the column of the same name.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 
-/** Column definitions of one member's Table as JSON; a member may repeat a name. */
+/** Column definitions of one cluster's Table, as JSON texts in order. A name may occur twice. */
 export interface Columns {
   readonly names: readonly string[];
   readonly definitions: readonly string[];
 }
 
-/** The first column of every merged Table. */
+/** The first column of every merged Table, which shows the cluster's name. */
 export const clusterColumn = JSON.stringify({
   name: 'Cluster',
   type: 'string',
@@ -20,7 +20,10 @@ export const clusterColumn = JSON.stringify({
   priority: 0,
 });
 
-/** Reads `columnDefinitions`; null means no columns. @throws MalformedAnswer */
+/**
+ * Reads the field `columnDefinitions`; null means no columns.
+ * @throws MalformedAnswer for malformed JSON
+ */
 export function readColumns(bytes: Buffer): Columns {
   const spans = elementsOf(bytes, skipSpace(bytes, 0));
   return {
@@ -29,7 +32,7 @@ export function readColumns(bytes: Buffer): Columns {
   };
 }
 
-/** The columns of all: those of the first member, then columns that only others have. */
+/** All columns: those of the first cluster, then the columns that only later clusters have. */
 export function unionColumns(all: readonly Columns[]): Columns {
   const names: string[] = [];
   const definitions: string[] = [];
@@ -44,12 +47,15 @@ export function unionColumns(all: readonly Columns[]): Columns {
   return { names, definitions };
 }
 
-/** `columnDefinitions` of the merged Table. */
+/** The field `columnDefinitions` of the merged Table, with the column `Cluster` first. */
 export function mergedDefinitions({ definitions }: Columns): string {
   return `[${[clusterColumn, ...definitions].join()}]`;
 }
 
-/** The member's cell for each merged column, -1 for none; undefined when the columns are the same. */
+/**
+ * For each column of the merged Table, the index of the cluster's own cell, or -1 when the cluster does not have the
+ * column. Undefined when the columns are the same, so that cells stay where they are.
+ */
 export type CellOrder = readonly number[] | undefined;
 
 export function cellOrder(own: Columns, merged: Columns): CellOrder {
@@ -59,8 +65,8 @@ export function cellOrder(own: Columns, merged: Columns): CellOrder {
 }
 
 /**
- * A row of the merged Table, with the cluster in the first cell and on the object.
- * @throws MalformedAnswer when it is no row
+ * A row of the merged Table: the cluster's name is its first cell and an annotation of its object.
+ * @throws MalformedAnswer when the bytes are not a Table row
  */
 export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
   const at = skipSpace(bytes, 0);

@@ -1,25 +1,35 @@
-// Writes and reads what a client hands back: the version of a merged list or watch, and the place where the next page
-// begins. Both name clusters and come from outside, so they only choose among clusters the caller may reach now.
+// The resourceVersion and the continue token of merged lists: how they are written for the client and read when it
+// sends them back. Security: both name clusters and a client can forge them, so they may only choose among clusters
+// that the caller may reach now.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
 
-/** Version and registration of each cluster of a merged answer, by the cluster's name. */
+/**
+ * For each cluster in a merged answer, by name: its resourceVersion, and the beginning of the cluster record's UID
+ * ("registration").
+ */
 export type Versions = ReadonlyMap<string, { readonly version: string; readonly registration: string }>;
 
-/** Part of a registration's uid, enough to notice that another server has taken the name. */
+/** The beginning of the cluster record's UID. When it has changed, the name belongs to another cluster now. */
 export function registrationOf({ uid }: ClusterSpec): string {
   return uid.replaceAll('-', '').slice(0, 8);
 }
 
-/** `resourceVersion` of a merged answer: base64url of a JSON object from cluster to `<its version>.<registration>`. */
+/**
+ * The `resourceVersion` of a merged answer: base64url of a JSON object that maps each cluster to `<its
+ * version>.<registration>`.
+ */
 export function composeVersion(versions: Versions): string {
   const entries = [...versions].map(([cluster, { version, registration }]) => [cluster, `${version}.${registration}`]);
   return Buffer.from(JSON.stringify(Object.fromEntries(entries))).toString('base64url');
 }
 
-/** Whether a member's version can be part of ours. Some aggregated APIs have none; their lists begin anew each time. */
+/**
+ * Whether the resourceVersion of a cluster can be part of a merged one. Some aggregated APIs have none; a watch of such
+ * a cluster begins with a new list each time.
+ */
 export function isVersion(text: string): boolean {
   return /^[0-9A-Za-z_-]{1,64}$/.test(text);
 }
@@ -27,7 +37,9 @@ export function isVersion(text: string): boolean {
 const versionText = /^([0-9A-Za-z_-]{1,64})\.([0-9a-z]{1,8})$/;
 
 /**
- * @throws GatewayError BAD_REQUEST for a text not made by {@link composeVersion}, such as the version of one cluster
+ * Reads a merged resourceVersion.
+ * @throws GatewayError BAD_REQUEST for a text that {@link composeVersion} did not make, such as the version of one
+ * cluster
  */
 export function parseVersion(text: string): Versions {
   const versions = new Map<string, { version: string; registration: string }>();
@@ -42,43 +54,49 @@ export function parseVersion(text: string): Versions {
 function throwOdd(): never {
   throw new GatewayError(
     'BAD_REQUEST',
-    'the resourceVersion is none of a request to many clusters: use the one of a list from the same path',
+    'the resourceVersion is not one of a list over many clusters: use the one that a list on the same path returned',
   );
 }
 
-/** Where a page begins. */
+/** Where the next page of a merged list begins. */
 export interface Position {
-  /** The first cluster of the page; the next by name when it is gone. */
+  /**
+   * Name of the cluster with which the page begins. When that cluster has gone, the page begins with the next cluster
+   * by name.
+   */
   readonly cluster: string;
   readonly registration: string;
-  /** The member's own token, '' to begin with its first object. */
+  /** The cluster's own continue token; '' to begin with its first object. */
   readonly memberToken: string;
-  /** Version of the first page, which every page repeats. */
+  /** The merged resourceVersion of the first page. Every page repeats it. */
   readonly version: string;
 }
 
-/** Whose page of which question; a token is for no other. */
+/** The request for which a token is valid: the same user, path and query. */
 export interface TokenScope {
   readonly user: User;
   readonly path: string;
-  /** The query without paging. */
+  /** The query without the parameters for paging. */
   readonly query: string;
 }
 
-/** An opaque token. */
+/** Makes a continue token for the client. */
 export function writeToken(position: Position, scope: TokenScope): string {
   const { cluster, registration, memberToken, version } = position;
   const parts = [cluster, registration, memberToken, version];
   return Buffer.from(JSON.stringify([digestOf(parts, scope), ...parts])).toString('base64url');
 }
 
-/** @throws GatewayError BAD_REQUEST for a token that was changed, or made for another user or list */
+/**
+ * Reads a continue token.
+ * @throws GatewayError BAD_REQUEST for a token that was changed, or that was made for another user or list
+ */
 export function readToken(token: string, scope: TokenScope): Position {
   const odd = new GatewayError(
     'BAD_REQUEST',
-    'the continue token is not one of this list and this user; begin again without it',
+    'the continue token was not issued for this list and this user; list again without it',
   );
-  // Buffer would skip characters outside base64url.
+  // Buffer.from ignores characters that are not base64url, so such a token must be refused first.
   if (!base64url.test(token)) throw odd;
   let parts: unknown;
   try {
@@ -89,8 +107,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // The digest needs no key: a forged token gives nothing the caller could not ask for, since every cluster is
-  // authorized again.
+  // Security: anybody can compute the digest, so a client can forge a token. It gains nothing by that, because every
+  // cluster is authorized again for each page.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

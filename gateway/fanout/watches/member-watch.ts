@@ -1,6 +1,7 @@
-// Follows one member for a merged watch. It lists the member when the member joins, then watches it, and watches again
-// whenever that watch ends. A member that does not answer has not lost its objects, so no event is sent. When a list
-// breaks off after some of its objects were sent, the client must begin the merged watch again.
+// Follows one cluster for a merged watch. It first lists the cluster's objects, unless the client has them already,
+// then watches, and watches again whenever that watch ends. A cluster that does not answer has not lost its objects, so
+// no event is sent for it. When a list breaks off after some of its objects were sent, the client must begin the merged
+// watch again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -13,36 +14,45 @@ import { missingByAnswer, missingByError } from '../missing.ts';
 import type { Missing } from '../missing.ts';
 import type { ChangeType } from './watch-lines.ts';
 
-/** Asks one member. */
+/** Sends the list and watch requests to one cluster. */
 export interface MemberSource {
   readonly cluster: string;
   list(): Promise<ListOutcome>;
   watch(version: string): Promise<MemberAnswer>;
 }
 
-/** Takes what a member says. Promises resolve when the client has taken it. */
+/** Receives what one cluster sends. A returned promise resolves when the client has taken the data. */
 export interface MemberOutput {
-  /** An attempt is over; undefined when it worked or the member does not serve the type. */
+  /**
+   * An attempt to list or watch has ended. `missing` says why it failed; it is undefined when the attempt worked or the
+   * cluster does not serve the type.
+   */
   onAttempt(missing: Missing | undefined): void;
   onItems(list: MemberList, items: readonly Buffer[]): Promise<void>;
-  /** All initial objects were sent. */
+  /** All objects of the first list have been sent to the client. */
   onJoined(list: MemberList, version: string): Promise<void>;
-  /** @returns the version of the change */
+  /**
+   * An object was changed.
+   * @returns the object's resourceVersion in the cluster
+   */
   onChange(type: ChangeType, object: Buffer): Promise<string>;
-  /** @param line as received */
+  /**
+   * The cluster sent a bookmark.
+   * @param line the event as received
+   */
   onBookmark(version: string, line: Buffer): Promise<void>;
-  /** The client has to begin again. */
+  /** The merged watch cannot continue; the client must begin again with a list. */
   onExpired(why: string): void;
 }
 
 const firstWaitMs = 800;
 const longestWaitMs = 30_000;
-/** A watch that lasted so long resets the backoff. */
+/** After a watch that lasted at least so long, the backoff between attempts starts from its shortest time again. */
 const steadyMs = 5_000;
 
 /**
- * Runs until the signal is aborted or the client has to begin again.
- * @param version undefined for a member that joins
+ * Follows the cluster until the signal is aborted or the client must begin again.
+ * @param version resourceVersion from which to watch; undefined to begin with a list
  */
 export async function followMember(
   source: MemberSource,
@@ -67,7 +77,7 @@ export async function followMember(
   }
 }
 
-/** Waits; an aborted signal ends the wait. */
+/** Resolves after `waitMs`, or as soon as the signal is aborted. */
 function waitUntil(waitMs: number, signal: AbortSignal): Promise<unknown> {
   return sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
 }
@@ -76,11 +86,11 @@ class MemberRun {
   readonly #source: MemberSource;
   readonly #output: MemberOutput;
   #version: string | undefined;
-  /** Some objects of a list were sent, but not all. */
+  /** True while some objects of a list have been sent to the client, but not all. */
   #isHalfSent = false;
-  /** The client has objects of this member. */
+  /** True once the client has objects of this cluster. */
   #wasThere: boolean;
-  /** The member does not serve the type now. */
+  /** True when the cluster did not serve the type at the last attempt. */
   isAbsent = false;
   over = false;
 
@@ -115,7 +125,10 @@ class MemberRun {
     }
   }
 
-  /** @returns the version to watch from; undefined when the member has no list now */
+  /**
+   * Lists the cluster's objects and sends them to the client.
+   * @returns the resourceVersion to watch from; undefined when there is no list now
+   */
   async #join(): Promise<string | undefined> {
     const outcome = await this.#source.list();
     if (outcome.kind === 'missing') {
@@ -146,7 +159,8 @@ class MemberRun {
       this.#output.onAttempt(undefined);
     } else if (code === 410) this.#expire('the version of a cluster is too old');
     else if (this.#wasThere && code >= 400 && code < 500 && code !== 429) {
-      // Objects the caller may no longer see must leave its cache.
+      // The caller may no longer see these objects, but the client still has them. Ending the watch makes the client
+      // list again, without them.
       this.#output.onAttempt(missing);
       this.#expire('a cluster refuses to go on');
     } else this.#output.onAttempt(missing);

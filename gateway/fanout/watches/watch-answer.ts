@@ -1,6 +1,6 @@
-// Joins the watches of many members into one. The version in each event stands for all clusters, so a client that comes
-// back with it must not miss an event of any of them. When that cannot be promised, the watch ends with 410 and the
-// client lists again.
+// Joins the watches of many clusters into one. The resourceVersion in each event stands for all clusters: a client that
+// resumes from it must not miss an event of any of them. When the gateway cannot guarantee that, it ends the watch with
+// 410, and the client lists again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
@@ -22,22 +22,31 @@ import type { Versions } from '../lists/tokens.ts';
 import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
 
-/** A live watch keeps a stream to every member for every client. Beyond this many clusters the index is the answer. */
+/**
+ * Maximum number of clusters in a merged watch, because it keeps one stream to every cluster for each client. For more
+ * clusters, clients must watch the index instead.
+ */
 const maxWatchedClusters = 200;
-/** How long the head waits for members, so that it names those that cannot be reached. */
+/**
+ * How long to wait for all clusters before the headers are sent, so that the headers can name clusters that cannot be
+ * reached.
+ */
 const headWaitMs = 3_000;
 const bookmarkIntervalMs = 10_000;
-/** Stands for the version of a cluster while the client has only a part of its objects. */
+/** Used in place of a cluster's resourceVersion while the client has only some of the objects of that cluster. */
 const joining = 'joining';
 
-/** Answers a watch; resolves when it ends. @throws GatewayError before the head */
+/**
+ * Answers a watch; resolves when the watch has ended.
+ * @throws GatewayError (rejects) before the headers were sent
+ */
 export async function answerWatch(
   parts: ListParts,
   dependencies: ChainDependencies,
   ending: { onEnd?: Ending['onEnd'] },
 ): Promise<void> {
   const { query, members, state, path } = parts;
-  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch must be requested by GET');
   if (/^\/apis?(?:\/[^/]+)?\/[^/]+\/watch\//.test(path)) {
     throw new GatewayError('BAD_REQUEST', 'paths with /watch/ are not served for every cluster: use ?watch=true');
   }
@@ -55,7 +64,11 @@ export async function answerWatch(
   }
 }
 
-/** Versions to continue from; empty for a client that begins. @throws GatewayError BAD_REQUEST or EXPIRED */
+/**
+ * For each cluster, the resourceVersion from which to continue; empty for a client that begins a new watch.
+ * @throws GatewayError BAD_REQUEST for a version the gateway did not make; EXPIRED when a cluster in it has gone or
+ * been replaced
+ */
 function startOf(version: string, isFresh: boolean, clusters: readonly ClusterSpec[]): Versions {
   if (version === '' || version === '0') return new Map();
   const versions = parseVersion(version);
@@ -77,7 +90,9 @@ function tooMany(count: number, path: string): GatewayError {
 class MergedWatch {
   readonly #parts: ListParts;
   readonly #dependencies: ChainDependencies;
-  /** Uids of the clusters there were when the first ones were chosen; others may still join. */
+  /**
+   * UIDs of all clusters that existed when the watch began. A cluster that is not among them may join the watch later.
+   */
   readonly #existing: Set<string>;
   readonly #watched = new Map<string, ClusterSpec>();
   readonly #versions = new Map<string, { version: string; registration: string }>();
@@ -87,7 +102,10 @@ class MergedWatch {
   readonly #ready = Promise.withResolvers<void>();
   readonly #done = Promise.withResolvers<void>();
   readonly #missing = new Map<string, Missing>();
-  /** Clusters whose first attempt is not over, and clusters whose initial objects are not all sent. */
+  /**
+   * Names of the clusters that have not yet answered or failed once. The field after it names those whose initial
+   * objects have not all been sent.
+   */
   readonly #waitingFor = new Set<string>();
   readonly #unsent = new Set<string>();
   #onSettled: (() => void) | undefined;
@@ -138,7 +156,7 @@ class MergedWatch {
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Resolves when each member has answered or failed once, or after a while. */
+  /** Resolves when each cluster has answered or failed once, or after `headWaitMs`. */
   async #firstAttempts(): Promise<void> {
     if (this.#waitingFor.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -229,7 +247,7 @@ class MergedWatch {
     this.#type ??= { kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };
   }
 
-  /** Takes the type from a member's bookmark, which has the kind of the objects, or Table. */
+  /** Learns the type of the watched objects from a cluster's bookmark event. */
   #learnFrom(line: Buffer): void {
     if (this.#type !== undefined) return;
     const { object } = JSON.parse(line.toString('utf8')) as { readonly object: Readonly<Record<string, unknown>> };
@@ -243,7 +261,8 @@ class MergedWatch {
     if (missing === undefined) this.#missing.delete(cluster);
     else {
       this.#missing.set(cluster, missing);
-      // The end of the initial events does not wait for this member; it joins when it is back.
+      // The bookmark that ends the initial events does not wait for this cluster. Its objects are sent when it answers
+      // again.
       this.#unsent.delete(cluster);
     }
     this.#waitingFor.delete(cluster);
@@ -253,7 +272,10 @@ class MergedWatch {
 
   #isInitialSent = false;
 
-  /** Sends the bookmark that ends the initial events, once all were sent and if the client asked for it. */
+  /**
+   * Sends the bookmark that ends the initial events, if the client asked for one and all initial objects have been
+   * sent.
+   */
   async #endInitial(): Promise<void> {
     if (!this.#parts.query.initialEvents || this.#isInitialSent || this.#unsent.size > 0) return;
     if (this.#type === undefined) return;
@@ -280,7 +302,7 @@ class MergedWatch {
     else if (selects !== undefined && !selects(spec.labels)) this.#expire('the set of clusters has changed');
   }
 
-  /** Lets a cluster join that was added or is now selected. */
+  /** Starts to watch a cluster that was added or whose labels now match the selector, if the caller may reach it. */
   async #considerJoin(spec: ClusterSpec): Promise<void> {
     const { query, members } = this.#parts;
     try {
@@ -289,7 +311,8 @@ class MergedWatch {
       if (this.#watched.size >= maxWatchedClusters) this.#expire('there are too many clusters now');
       else this.#follow(spec, undefined);
     } catch {
-      // The decision failed; the client lists again and asks anew.
+      // The caller's permission could not be checked. The client is told to list again; the permission is then checked
+      // again.
       this.#expire('the set of clusters has changed');
     }
   }
@@ -315,7 +338,10 @@ class MergedWatch {
   }
 }
 
-/** Parameters of the watch that a list does not have. */
+/** Query parameters of a watch that a list does not have. */
 const watchKeys: ReadonlySet<string> = new Set(['watch', 'sendInitialEvents', 'resourceVersionMatch']);
-/** Parameters not passed to a member's watch, since the initial events come from a list. */
+/**
+ * Query parameters that are not sent with the watch of a cluster, because the gateway sends the initial events from a
+ * list.
+ */
 const initialKeys: ReadonlySet<string> = new Set(['sendInitialEvents', 'resourceVersionMatch']);

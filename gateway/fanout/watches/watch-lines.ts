@@ -1,12 +1,12 @@
-// Writes the events of a merged watch as lines. A client remembers the resourceVersion of the last object, so every
-// object carries the merged one. A client reads rows without column definitions by the columns sent last, so rows of
-// all members get the same columns.
+// Writes the events of a merged watch as lines of JSON. A client resumes from the resourceVersion of the last object it
+// got, so the gateway writes the merged resourceVersion into every object. In a Table watch, only the first event has
+// column definitions, so the rows of all clusters must have the same columns.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from '../lists/item-bytes.ts';
 import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from '../lists/table-columns.ts';
 import type { Columns } from '../lists/table-columns.ts';
 
-/** A type as it is written in objects. */
+/** Kind and apiVersion of the watched objects. */
 export interface ObjectType {
   readonly kind: string;
   readonly apiVersion: string;
@@ -14,22 +14,25 @@ export interface ObjectType {
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Columns of one member's rows, from its first event or its list. */
+/** Columns of one cluster's Table, from its first event or its list; undefined until then. */
 export interface MemberColumns {
   own: Columns | undefined;
 }
 
-/** Writes the events of one merged watch and remembers which columns were sent. */
+/** Writes the events of one merged watch and remembers which columns the client got. */
 export class WatchLines {
   #columns: Columns | undefined;
   #definitionsSent = false;
 
-  /** The merged columns are those of the first member. */
+  /** Takes the columns of the first cluster as those of the merged Table; later calls change nothing. */
   learn(columns: Columns): void {
     this.#columns ??= unionColumns([columns]);
   }
 
-  /** The object's or the Table's own version; '' when it has none. @throws MalformedAnswer */
+  /**
+   * The resourceVersion in a cluster's object or Table; '' when it has none.
+   * @throws MalformedAnswer for malformed JSON
+   */
   static versionOf(object: Buffer): string {
     const metadata = membersOf(object, skipSpace(object, 0)).get('metadata');
     if (metadata === undefined) return '';
@@ -37,8 +40,8 @@ export class WatchLines {
   }
 
   /**
-   * The line of an event of a member's watch.
-   * @throws MalformedAnswer
+   * The line for an event that a cluster sent. `columns` is updated when the event defines columns.
+   * @throws MalformedAnswer when the object or row cannot be read
    */
   change(type: ChangeType, object: Buffer, cluster: string, columns: MemberColumns, version: string): Buffer {
     const at = skipSpace(object, 0);
@@ -64,7 +67,10 @@ export class WatchLines {
     );
   }
 
-  /** An item or row of a list as ADDED. `type` is written on items without one, as those of built-in lists. */
+  /**
+   * Makes an ADDED event from an item or row of a cluster's list. Items of built-in lists have no kind and apiVersion,
+   * so those in `type` are added.
+   */
   listed(
     item: Buffer,
     isRow: boolean,
@@ -112,7 +118,7 @@ function line(type: string, object: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, Buffer.from('}\n')]);
 }
 
-/** A BOOKMARK with the merged version; `isLast` marks the end of the initial events (KEP-3157). */
+/** A BOOKMARK event with the merged resourceVersion. `isLast` marks the end of the initial events (KEP-3157). */
 export function bookmarkLine(type: ObjectType, isTable: boolean, version: string, isLast: boolean): Buffer {
   const metadata = {
     resourceVersion: version,
@@ -132,7 +138,7 @@ export function bookmarkLine(type: ObjectType, isTable: boolean, version: string
   return line('BOOKMARK', Buffer.from(JSON.stringify(object)));
 }
 
-/** The last line of a watch that ends with an error. */
+/** An ERROR event, the last line of a watch that ends with an error. */
 export function errorLine(statusJson: string): Buffer {
   return line('ERROR', Buffer.from(statusJson));
 }

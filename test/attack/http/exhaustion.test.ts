@@ -218,7 +218,7 @@ test('a client that takes nothing of a list or a watch is ended after its time o
   await once(stream, 'response');
   stream.pause();
   await waitFor(async () => (await metric(site.gateway.opsUrl, 'portcullis_slow_clients_ended_total')) === 3);
-  await waitFor(() => site.log().match(/took nothing of its answer for 1 s/g)?.length === 3);
+  await waitFor(() => site.log().match(/read nothing of its answer for 1 s/g)?.length === 3);
   stream.resume();
   const { complete } = await http2Answer(stream);
   assert.ok(!complete, 'what is cut looks cut');
