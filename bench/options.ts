@@ -1,5 +1,5 @@
-// The options of `npm run bench`. With --quick, a short test whose results mean nothing, limits are not checked and the
-// stub is used unless another API server is named.
+// The options of `npm run bench`. --quick runs every scenario for a moment, to see that it works: the figures mean
+// nothing and are not compared with their bounds. It measures a stub API server unless another one is named.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 

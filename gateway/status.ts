@@ -48,7 +48,7 @@ function namingCluster(message: string, cluster: string | undefined): string {
     : `cluster "${cluster}": ${message}`;
 }
 
-/** At most so many Warning headers are sent; the message of the Status names everything. */
+/** An answer has at most this many Warning headers. The message of its Status names every warning. */
 const mostWarnings = 30;
 
 /**

@@ -24,7 +24,7 @@ export const searchUsage = `npm run bench -- search [options]
   --only LEVEL    store or http, default both
   --keep-going    print what does not hold, and end with 0 all the same`;
 
-/** Objects per second that must be written on average. */
+/** The store must take at least this many objects per second on average while it is filled. */
 const leastRate = 3000;
 /** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from only so many clusters. */
 const smallClusters = 20;

@@ -12,7 +12,7 @@ export interface SlowClients {
    * Ends a tenth of all answers that their clients do not read, those blocked longest; at least one, if there is any.
    */
   endSlowest(): void;
-  /** Number of answers ended so far. */
+  /** How many answers were cut off so far because their clients did not read them. */
   readonly ended: number;
   close(): void;
 }
