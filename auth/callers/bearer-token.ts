@@ -1,5 +1,5 @@
-// Reads the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken). Two
-// Authorization headers are refused; a malformed header is treated as no token, not as an error.
+// Reads the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken): a
+// malformed header counts as no token, not as an error. Unlike there, two Authorization headers are refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';

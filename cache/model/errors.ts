@@ -20,14 +20,18 @@ export const errorKinds = {
   // The caller is not known or not allowed to do this.
   UNAUTHENTICATED: { status: 401, reason: 'Unauthorized' },
   FORBIDDEN: { status: 403, reason: 'Forbidden' },
-  /** The credential is valid, but its user name or group is reserved or cannot be sent to a cluster. */
+  /**
+   * The credential is valid, but its user name or a group is reserved (such as system:masters), or has characters that
+   * an HTTP header cannot carry, so that no cluster could be told who asks.
+   */
   IDENTITY_REFUSED: { status: 403, reason: 'Forbidden' },
-  // The requested object, representation or version does not exist, or cannot be processed.
+  // The caller is allowed, but the request cannot be fulfilled as it was made.
   NOT_FOUND: { status: 404, reason: 'NotFound' },
   CLUSTER_NOT_FOUND: { status: 404, reason: 'NotFound' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'MethodNotAllowed' },
   NOT_ACCEPTABLE: { status: 406, reason: 'NotAcceptable' },
   CONFLICT: { status: 409, reason: 'Conflict' },
+  /** The continue token or resourceVersion is too old: the client must list again. */
   EXPIRED: { status: 410, reason: 'Expired' },
   TOO_LARGE: { status: 413, reason: 'RequestEntityTooLarge' },
   HEADERS_TOO_LARGE: { status: 431, reason: 'RequestEntityTooLarge' },
@@ -39,8 +43,11 @@ export const errorKinds = {
   TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
   INTERNAL: { status: 500, reason: 'InternalError' },
   // The cluster has failed, or something between the gateway and the cluster.
+  /** The cluster's answer is not valid HTTP or JSON. */
   MEMBER_BAD_RESPONSE: { status: 502, reason: 'InternalError' },
+  /** The cluster answered with a redirect, which the gateway does not follow. */
   MEMBER_REDIRECT: { status: 502, reason: 'InternalError' },
+  /** The TLS handshake with the cluster failed, for example because its certificate is not trusted. */
   MEMBER_TLS: { status: 502, reason: 'ServiceUnavailable' },
   /** The gateway has no credential for the cluster, or the cluster refuses it. */
   MEMBER_CREDENTIAL: { status: 502, reason: 'ServiceUnavailable' },
@@ -48,6 +55,7 @@ export const errorKinds = {
   MEMBER_PROXY: { status: 502, reason: 'ServiceUnavailable' },
   /** Nothing listens at the cluster's address. */
   MEMBER_REFUSED: { status: 503, reason: 'ServiceUnavailable' },
+  /** The connection to the cluster broke, its name cannot be resolved, or its last health checks have failed. */
   MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** Too many requests wait for this cluster, or its connections are at their limit. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
@@ -55,8 +63,10 @@ export const errorKinds = {
   /** The configuration of the cluster is not usable. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
   // A part of the gateway, or a service it depends on, is not available.
+  /** The index of the objects of all clusters, which answers lists over all of them. */
   INDEX_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   AUDIT_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
+  /** The hub: the Kubernetes API server that the gateway reads clusters, users and rights from. */
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** The gateway is shutting down and accepts no new requests. */
   DRAINING: { status: 503, reason: 'ServiceUnavailable' },
@@ -65,7 +75,10 @@ export const errorKinds = {
 /** The name of an error, one of the keys of {@link errorKinds}. */
 export type ErrorCode = keyof typeof errorKinds;
 
-/** The fields of a `metav1.Status` `details` that the gateway sets. */
+/**
+ * What an error says beside its message. `kind`, `group`, `name` and `retryAfterSeconds` go into the `details` of the
+ * `metav1.Status`, `cluster` and `warnings` into `Warning` headers.
+ */
 export interface ErrorDetails {
   readonly kind?: string;
   readonly group?: string;
@@ -75,13 +88,13 @@ export interface ErrorDetails {
    * header makes client-go repeat even a POST.
    */
   readonly retryAfterSeconds?: number;
-  /** Name of the cluster that the error is about; also named in the `Warning` header. */
+  /** Name of the cluster that the error is about. */
   readonly cluster?: string;
   /** Further `Warning` headers for the caller. They may only name clusters that the caller is allowed to know about. */
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** The one error class that is thrown for code in other folders to handle. */
+/** An error with which a request is answered: whoever cannot fulfil a request throws one. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

@@ -73,7 +73,7 @@ export interface FreshnessQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for the list of collections. */
+/** A request for the names of Clusterpedia's collections, each of which stands for several resource types. */
 export interface CollectionNamesQuestion {
   readonly kind: 'collections';
   readonly as: Form['as'];

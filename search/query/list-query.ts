@@ -5,7 +5,7 @@ import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
 
-/** The same as k8s.io/apimachinery/pkg/labels.Requirement. */
+/** One requirement of a label selector, with the meaning of k8s.io/apimachinery/pkg/labels.Requirement. */
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';

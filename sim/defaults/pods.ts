@@ -1,5 +1,5 @@
 // Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). imagePullPolicy is Always for an image
-// with the tag :latest or no tag, and IfNotPresent for all others.
+// with the tag :latest or with neither tag nor digest, and IfNotPresent for all others.
 import type { JsonObject } from '../types.ts';
 
 const defaultMode = 0o644;

@@ -35,7 +35,7 @@ export interface DocumentReader {
 /** How many repeated keys are removed from one object before it is refused. No API server sends even one. */
 const maxRepeats = 16;
 
-/** Makes the reader for the objects of one type in one cluster. */
+/** Makes the reader that turns objects of one type in one cluster from JSON bytes into rows of the index. */
 export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOptions): DocumentReader {
   const replaced = [clusterAnnotation, ...(redacts ? Object.values(ownAnnotations) : [])];
   const shape = makeShape(paths, replaced, redacts);
