@@ -71,6 +71,15 @@ export function makeFakeStore(): FakeStore {
     count: refuse,
     facets: refuse,
     values: refuse,
+    catalogVersion: async () =>
+      JSON.stringify(
+        [...kept.values()].map(({ info: { incarnation, type, position } }) => [
+          incarnation,
+          type,
+          position.resourceVersion !== '',
+        ]),
+      ),
+    readPoint: refuse,
     resourceVersion: refuse,
     oldestResourceVersion: refuse,
     canBeOwn: refuse,

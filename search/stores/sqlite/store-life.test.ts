@@ -130,7 +130,74 @@ describe('a store over its life', () => {
     assert.ok(gone.every(({ after }) => after === undefined));
     assert.equal((await store.forget(incarnation.id)).deleted, 1);
     assert.deepEqual(await followed(), []);
-    assert.equal(await store.count(allOf(pods, configMaps), scope), 0);
+    assert.equal((await store.count(allOf(pods, configMaps), scope)).count, 0);
+  });
+
+  test('every answer says what it saw: the newest change, and the newest of a role or binding', async () => {
+    const roles = typeInfo('rbac.authorization.k8s.io', 'roles');
+    const saw = async () => {
+      const some = await Promise.all([
+        store.readPoint(),
+        store.list(allOf(pods), scope, {}),
+        // A look-up of one object goes another way.
+        store.list({ ...allOf(pods), clusters: ['one'], namespaces: ['default'], names: ['a'] }, scope, {}),
+        store.count(allOf(pods), scope),
+        store.facets(allOf(pods), scope, 'namespace', 9),
+        store.values(allOf(pods), scope, { label: 'app' }, '', 9),
+      ]);
+      const points = some.map(({ resourceVersion, rightsVersion }) => ({ resourceVersion, rightsVersion }));
+      for (const point of points) assert.deepEqual(point, points[0]);
+      assert.equal(points[0]!.resourceVersion, store.resourceVersion());
+      return points[0]!;
+    };
+    await store.apply(batch([row('a', 1)]));
+    const before = await saw();
+    const granted = await store.apply(batch([row('r', 1, { type: roles })], { type: roles }));
+    assert.deepEqual(await saw(), {
+      resourceVersion: granted.resourceVersion,
+      rightsVersion: granted.resourceVersion,
+    });
+    assert.ok(before.rightsVersion < granted.resourceVersion);
+    const unrelated = await store.apply(batch([row('a', 2)]));
+    await store.apply(batch([row('r', 1, { type: roles })], { type: roles }));
+    assert.deepEqual(await saw(), {
+      resourceVersion: unrelated.resourceVersion,
+      rightsVersion: granted.resourceVersion,
+    });
+    await store.close();
+    store = await openSqliteStore({ directory, onDamage: assert.fail });
+    assert.equal((await saw()).rightsVersion, granted.resourceVersion);
+    const revoked = await store.forget(incarnation.id, roles);
+    assert.deepEqual(await saw(), {
+      resourceVersion: revoked.resourceVersion,
+      rightsVersion: revoked.resourceVersion,
+    });
+  });
+
+  test('the version of the catalog changes with types, what is known of them and their wholeness, not with rows', async () => {
+    const versions = [await store.catalogVersion()];
+    const isOther = async (): Promise<boolean> => {
+      versions.push(await store.catalogVersion());
+      return versions.at(-1) !== versions.at(-2);
+    };
+    const at = (resourceVersion: string) => ({ position: { resourceVersion, confirmedAtMs: 1 } });
+    await store.apply(batch([row('a', 1)]));
+    assert.ok(await isOther(), 'a type');
+    await store.apply(batch([row('a', 2), row('elsewhere', 1, { namespace: 'new' })], at('')));
+    assert.ok(!(await isOther()), 'rows');
+    await store.apply(batch([], at('7')));
+    assert.ok(await isOther(), 'whole');
+    await store.apply(batch([row('b', 1)], at('8')));
+    assert.ok(!(await isOther()), 'rows and their position');
+    await store.apply(batch([], { type: { ...pods, shortNames: ['po'] } }));
+    assert.ok(await isOther(), 'another name of a type');
+    await store.apply(batch([], at('')));
+    assert.ok(await isOther(), 'not whole any more');
+    await store.forget(incarnation.id);
+    assert.ok(await isOther(), 'forgotten');
+    assert.equal(new Set(versions).size, 6);
+    await store.forget(incarnation.id);
+    assert.ok(!(await isOther()), 'nothing was there');
   });
 
   test('a page that is read slowly is what it was when it was asked, whatever is written meanwhile', async () => {
@@ -162,7 +229,7 @@ describe('a store over its life', () => {
       assert.ok(chunk.length < 3000);
       break;
     }
-    assert.equal(await store.count(allOf(pods), scope), 3000);
+    assert.equal((await store.count(allOf(pods), scope)).count, 3000);
   });
 
   test('an offset beyond what the store walks is refused with the way on', async () => {
@@ -182,12 +249,12 @@ describe('a store over its life', () => {
     await store.apply(batch([...others, withImages('both', 'redis:6', 'redis:7'), withImages('one', 'redis:7')]));
     const path = parsePath('spec.containers[].image');
     const query = { ...allOf(pods), fields: [{ path, operator: 'Contains' as const, values: ['redis'] }] };
-    assert.equal(await store.count(query, scope), 2);
+    assert.equal((await store.count(query, scope)).count, 2);
     const names: string[] = [];
     for await (const chunk of (await store.list(query, scope, {})).chunks) names.push(...chunk.map(({ name }) => name));
     assert.deepEqual(names, ['both', 'one']);
-    assert.deepEqual(await store.facets(query, scope, 'namespace', 9), [{ value: 'default', count: 2 }]);
-    assert.deepEqual(await store.facets(query, scope, { path: 'spec.containers[].image' }, 9), [
+    assert.deepEqual((await store.facets(query, scope, 'namespace', 9)).counts, [{ value: 'default', count: 2 }]);
+    assert.deepEqual((await store.facets(query, scope, { path: 'spec.containers[].image' }, 9)).counts, [
       { value: 'redis:7', count: 2 },
       { value: 'redis:6', count: 1 },
     ]);
@@ -204,7 +271,7 @@ describe('a store over its life', () => {
       results.map(({ status }) => status),
       ['fulfilled', 'rejected', 'fulfilled'],
     );
-    assert.equal(await store.count(allOf(pods), scope), 2);
+    assert.equal((await store.count(allOf(pods), scope)).count, 2);
   });
 
   test('a resourceVersion of elsewhere is expired', async () => {

@@ -56,6 +56,14 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
     .toSorted(compareKeys);
 }
 
+/** How far the writer is; part of each of its answers. */
+export interface WriterState {
+  /** Time of the last commit, microseconds. */
+  readonly sequence: number;
+  /** Another number when what `types()` says may be another, but for positions and counts. */
+  readonly typesVersion: number;
+}
+
 /** A call of a worker and its answer. */
 export interface CallMessage {
   readonly id: number;

@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 
 import type { LogLimits } from '../write/change-log.ts';
 import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../file.ts';
-import type { PackedBatch } from './messages.ts';
+import type { PackedBatch, WriterState } from './messages.ts';
 import { report, serve } from './worker-port.ts';
 import { Writer } from '../write/writer.ts';
 import type { Commit } from '../../store.ts';
@@ -110,13 +110,15 @@ function countOfNext(): number {
   return at < 0 ? queue.length : at;
 }
 
+const state = (): WriterState => ({ sequence: writer.sequence, typesVersion: writer.typesVersion });
+
 serve(
   {
-    opened: () => ({ file: index.file, storeId: writer.storeId, sequence: writer.sequence }),
-    apply: async (batch: PackedBatch) => ({ commit: await apply(batch), sequence: writer.sequence }),
+    opened: () => ({ file: index.file, storeId: writer.storeId, state: state() }),
+    apply: async (batch: PackedBatch) => ({ commit: await apply(batch), state: state() }),
     forget: ({ incarnation, type }: { incarnation: string; type: string | undefined }) => ({
       ...writer.forget(incarnation, type),
-      sequence: writer.sequence,
+      state: state(),
     }),
     close: () => {
       while (queue.length > 0) commit();
