@@ -133,6 +133,18 @@ describe('a store over its life', () => {
     assert.equal((await store.count(allOf(pods, configMaps), scope)).count, 0);
   });
 
+  test('a cluster is forgotten with what was sent before, though it was not committed yet, and not with what was sent after', async () => {
+    // Keeps the store busy, so that what follows waits.
+    const first = store.apply(batch(Array.from({ length: 2500 }, (_, i) => row(`pod-${i}`, 1))));
+    const late = store.apply(batch([row('late', 1)]));
+    const [{ deleted }] = await Promise.all([store.forget(incarnation.id), first, late]);
+    assert.equal(deleted, 2501);
+    assert.deepEqual(await followed(), []);
+    const forgotten = store.forget(incarnation.id);
+    await Promise.all([forgotten, store.apply(batch([row('anew', 1)]))]);
+    assert.equal((await store.count(allOf(pods), scope)).count, 1);
+  });
+
   test('every answer says what it saw: the newest change, and the newest of a role or binding', async () => {
     const roles = typeInfo('rbac.authorization.k8s.io', 'roles');
     const saw = async () => {

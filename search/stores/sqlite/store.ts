@@ -83,9 +83,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
   let stopped: readonly TypeKey[] = [];
+  let index: SqliteIndex | undefined;
   const onEvent = (event: WorkerEvent): void => {
     if (event.kind === 'stopped') stopped = event.types;
-    reportEvent(event, options);
+    if (event.kind === 'committed') index?.advance(event.state);
+    else reportEvent(event, options);
   };
   const onDeath = (error: unknown): void =>
     options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
@@ -105,10 +107,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const { file } = opened;
   const readerData = { file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits: options.bodyLimits };
   const readers = new ReaderThreads({ count, data: readerData, onEvent, onDeath });
-  return new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+  index = new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+  return index;
 }
 
-function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBroken }: SqliteOptions): void {
+function reportEvent(
+  event: Exclude<WorkerEvent, { kind: 'committed' }>,
+  { directory, onStopped, onDamage, onBroken }: SqliteOptions,
+): void {
   if (event.kind === 'stopped') onStopped?.(event.types);
   else if (event.kind === 'trouble') onDamage?.(`the index in ${directory}: ${event.message}`);
   else if (event.kind === 'set-aside') onDamage?.(event.message);
@@ -183,21 +189,11 @@ class SqliteIndex implements SqliteStore {
 
   async apply(batch: WriteBatch): Promise<Commit> {
     const packed = packBatch(batch);
-    const answer = await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
-    const { commit, state } = answer as { commit: Commit; state: WriterState };
-    this.#advance(state);
-    return commit;
+    return (await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer])) as Commit;
   }
 
   async forget(incarnation: string, type?: ResourceType): Promise<Commit> {
-    let deleted = 0;
-    for (;;) {
-      const answer = await this.#writer.call('forget', { incarnation, type: type && typeKey(type) });
-      const { commit, isDone, state } = answer as { commit: Commit; isDone: boolean; state: WriterState };
-      this.#advance(state);
-      deleted += commit.deleted;
-      if (isDone) return { ...commit, deleted };
-    }
+    return (await this.#writer.call('forget', { incarnation, type: type && typeKey(type) })) as Commit;
   }
 
   async list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page> {
@@ -280,8 +276,8 @@ class SqliteIndex implements SqliteStore {
     return { resourceVersion: this.#versions.make(sequence), rightsVersion };
   }
 
-  /** Takes what the writer says of itself; its answers come in order. */
-  #advance(state: WriterState): void {
+  /** Takes what the writer says of itself: before it answers, and after each transaction of a long deletion. */
+  advance(state: WriterState): void {
     const isOld = state.sequence <= this.#state.sequence;
     this.#state = state;
     if (isOld) return;

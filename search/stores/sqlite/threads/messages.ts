@@ -56,7 +56,7 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
     .toSorted(compareKeys);
 }
 
-/** How far the writer is; part of each of its answers. */
+/** How far the writer is. */
 export interface WriterState {
   /** Time of the last commit, microseconds. */
   readonly sequence: number;
@@ -80,6 +80,7 @@ export type AnswerMessage =
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
   | { readonly kind: 'trouble'; readonly message: string }
+  | { readonly kind: 'committed'; readonly state: WriterState }
   | { readonly kind: 'damaged'; readonly message: string }
   | { readonly kind: 'stopped'; readonly types: readonly string[] };
 
