@@ -11,6 +11,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
+import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 import type { Visible } from './visible.ts';
 
@@ -18,21 +19,23 @@ import type { Visible } from './visible.ts';
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
+  /** See {@link ScopedPlan.rightsUpTo}. */
+  readonly rightsUpTo: string;
   readonly catalog: Catalog;
 }
 
 /** What of the index a question can be answered from. */
-export interface Plan {
+export interface Plan extends ScopedPlan {
   /** Of the types that are there; never empty for a question about one type. */
   readonly views: readonly TypeView[];
-  readonly scope: RowScope;
   readonly warnings: readonly Warning[];
 }
 
 /** Reads the rights of the caller. */
 export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies): Promise<Sight> {
+  const rightsUpTo = await rights.current();
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
-  return { of, answer, catalog: await catalog() };
+  return { of, answer, rightsUpTo, catalog: await catalog() };
 }
 
 /**
@@ -40,7 +43,7 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
-  const { of, answer, catalog } = sight;
+  const { of, answer, rightsUpTo, catalog } = sight;
   const { types, cluster, clusters } = of;
   const views = await viewsOf(sight, dependencies);
   const [only] = types;
@@ -51,7 +54,7 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const asked = views.map(({ type }) => type);
   const states = dependencies.statesOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
-  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
+  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
 }
 
 /** Why clusters that the caller may see do not have the type in the index. */

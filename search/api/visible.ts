@@ -14,7 +14,7 @@ export interface Visible {
 }
 
 /** Who may see what. */
-export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
+export type IndexRights = Pick<Scopes, 'scope' | 'onChange' | 'current'>;
 
 /** Whether a row is in the scope; namespace '' for cluster-scoped ones. */
 export function scopeAllows(
