@@ -2,9 +2,11 @@
 // index keeps one version of an object. Another version is the same object with another apiVersion only where the CRD
 // says so.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { StoredType } from '../stores/store.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import type { SyncView } from '../sync/sync-view.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
@@ -13,7 +15,7 @@ import { scopeConcerns, scopeWithout } from './visible.ts';
 /** Of the documents the index answers of its own. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
-/** Everything the store keeps, by type. */
+/** Everything the store keeps, by type. Positions and counts may be old. */
 export interface Catalog {
   readonly all: readonly StoredType[];
   of(type: TypeKey): readonly StoredType[];
@@ -27,25 +29,36 @@ export function apiVersionOf(group: string, version: string): string {
 
 /** What a catalog is made from. */
 export interface CatalogSources {
-  readonly store: Pick<IndexStore, 'types'>;
+  readonly types: StoredTypes;
   /** How clusters are followed now. */
-  readonly states: () => readonly ClusterState[];
+  readonly sync: Pick<SyncView, 'state' | 'version'>;
   /** Whether a type of a cluster that is not followed yet is among what is to be served. */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 
-/** Reads the catalog, at most once in `maxAgeMs`. @throws GatewayError (rejects) as the store does */
+/**
+ * Reads the catalog: looks at most once in `maxAgeMs` whether it has changed, and gives the same object until it has.
+ * @throws GatewayError (rejects) as the store does
+ */
 export function makeCatalogReader(
-  { store, states, isChosen }: CatalogSources,
+  { types, sync, isChosen }: CatalogSources,
   maxAgeMs = 500,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<Catalog> {
+  let made: { readonly stored: readonly StoredType[]; readonly version: number; readonly catalog: Catalog } | undefined;
   let read: Promise<Catalog> | undefined;
   let readAtMs = 0;
+  const readNow = async (): Promise<Catalog> => {
+    const stored = await types();
+    const { version } = sync;
+    if (made?.stored !== stored || made.version !== version)
+      made = { stored, version, catalog: catalogOf(servedTypes(stored, sync.state(), isChosen)) };
+    return made.catalog;
+  };
   return () => {
     if (read !== undefined && nowMs() - readAtMs < maxAgeMs) return read;
     readAtMs = nowMs();
-    const reading = store.types().then((stored) => catalogOf(servedTypes(stored, states(), isChosen)));
+    const reading = readNow();
     read = reading;
     reading.catch(() => {
       if (read === reading) read = undefined;

@@ -103,9 +103,10 @@ async function answer(
     ...{ asked, inbound, headers: [], query, user: testUser('jane'), form: () => ({ as: '' }), auditId: 'id' },
     ...{ outcome: {}, progress: { bytesOut: 0 } },
   };
+  const sync = { state: () => [], stateOf: () => [], version: 0 };
   const dependencies = {
-    ...{ store, rights: scopes, catalog: makeCatalogReader({ store, states: () => [], isChosen: () => true }) },
-    ...{ chosen: [], states: () => [], statesOf: () => [], settled: async () => undefined, now: Date.now },
+    ...{ store, rights: scopes, sync, chosen: [], settled: async () => undefined, now: Date.now },
+    catalog: makeCatalogReader({ types: () => store.types(), sync, isChosen: () => true }),
     ...{ issuedRights: { note: () => undefined }, openStreams: new Set(), onError: assert.ifError },
   };
   await answerIndexRequest(request as unknown as IndexRequest, dependencies as unknown as AnswerDependencies);

@@ -52,7 +52,7 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const scope = of.byOwner === true ? await scopeOfOwners(of, catalog, dependencies) : answer.scope;
   const shown = scopeOfViews(scope, views, catalog);
   const asked = views.map(({ type }) => type);
-  const states = dependencies.statesOf(new Set(asked.map(typeKey)));
+  const states = dependencies.sync.stateOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
 }
@@ -61,10 +61,10 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
-  { statesOf, now }: AnswerDependencies,
+  { sync, now }: AnswerDependencies,
 ): readonly Warning[] {
   const named = cluster === undefined ? clusters : [cluster];
-  return clusterWarnings({ types: [type], clusters: named }, answer, statesOf(new Set([typeKey(type)])), now());
+  return clusterWarnings({ types: [type], clusters: named }, answer, sync.stateOf(new Set([typeKey(type)])), now());
 }
 
 /** Rights and plan in one, for questions beside the first one of a request. @throws GatewayError as {@link planOf} */

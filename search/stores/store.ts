@@ -185,8 +185,8 @@ export interface IndexStore {
   readonly id: string;
   readonly limits: StoreLimits;
 
-  /** What is kept, of every incarnation. */
-  types(): Promise<readonly StoredType[]>;
+  /** What is kept, of every incarnation or of one. There are tens of thousands: see stored-types.ts. */
+  types(incarnation?: string): Promise<readonly StoredType[]>;
   /** Rows of one type as stored, sorted by namespace and name. */
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
   /**

@@ -1,5 +1,6 @@
 // What following one cluster is given.
 import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import type { MemberAsks } from './read-as.ts';
@@ -17,6 +18,8 @@ export interface ClusterSyncOptions {
   /** Read each time the types are looked at. */
   readonly choice: () => ClusterChoice;
   readonly store: IndexStore;
+  /** What the store keeps of all clusters. */
+  readonly types: StoredTypes;
   /** As whom rows of this cluster are written; undefined for a store of one process. */
   readonly writer?: ShardWriter | undefined;
   /** What the store has of this cluster: its state until the member is reached. */

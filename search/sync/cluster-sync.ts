@@ -122,8 +122,8 @@ class FollowedCluster implements ClusterSync {
 
   /** Rows of other lives of this cluster, and of others that had its name. */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
-    const { store, writer, cluster, log } = this.#options;
-    const all = await store.types();
+    const { store, types, writer, cluster, log } = this.#options;
+    const all = await types();
     const others = all.filter(
       (stored) =>
         (stored.incarnation.cluster === cluster.name || stored.incarnation.id.startsWith(`${cluster.uid}/`)) &&

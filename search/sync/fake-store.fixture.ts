@@ -45,7 +45,10 @@ export function makeFakeStore(): FakeStore {
         found.flatMap(({ rows }) => [...rows].map(([key, { raw }]) => [key, Buffer.from(raw).toString()])).sort(),
       );
     },
-    types: async () => [...kept.values()].map(({ info, rows }) => ({ ...info, objects: rows.size })),
+    types: async (incarnation) =>
+      [...kept.values()]
+        .filter(({ info }) => incarnation === undefined || info.incarnation.id === incarnation)
+        .map(({ info, rows }) => ({ ...info, objects: rows.size })),
     versions: async (incarnation, type) => [...(kept.get(`${incarnation} ${typeKey(type)}`)?.rows.values() ?? [])],
     async apply(batch, writer) {
       await store.gate(batch);

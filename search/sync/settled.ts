@@ -1,6 +1,7 @@
 // Lets questions wait a moment soon after a start, until what is read for the first time is there: an answer without it
 // would be a beginning only.
-import type { ClusterState, SyncHandle } from './sync-types.ts';
+import type { ClusterState } from './sync-types.ts';
+import type { SyncView } from './sync-view.ts';
 
 /** How long after its start the index lets questions wait. */
 const settlingMs = 20_000;
@@ -13,7 +14,7 @@ const longestWaitMs = 5_000;
  * @returns a wait that ends at once when there is nothing to wait for
  */
 export function makeSettled(
-  sync: Pick<SyncHandle, 'state' | 'onChange'>,
+  sync: Pick<SyncView, 'state' | 'onChange'>,
   startedAtMs: number,
   closed: AbortSignal,
 ): () => Promise<void> {

@@ -4,6 +4,8 @@
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
+import { makeStoredTypes } from '../stores/stored-types.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import { pause } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
@@ -52,7 +54,8 @@ interface Entry {
 
 /** Starts following. @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store cannot be read */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
-  return new FollowedClusters(options, await options.store.types());
+  const types = makeStoredTypes(options.store);
+  return new FollowedClusters(options, types, await types());
 }
 
 class FollowedClusters implements SyncHandle {
@@ -65,11 +68,13 @@ class FollowedClusters implements SyncHandle {
   readonly #listeners = new Set<() => void>();
   readonly #closing = new AbortController();
   readonly #unsubscribe: () => void;
+  readonly #types: StoredTypes;
   #stored: readonly StoredType[];
 
-  constructor(options: SyncOptions, stored: readonly StoredType[]) {
+  constructor(options: SyncOptions, types: StoredTypes, stored: readonly StoredType[]) {
     const { clusters, log } = options;
     this.#options = options;
+    this.#types = types;
     this.#timing = { ...defaultSyncTiming, ...options.timing };
     this.#stored = stored;
     this.#unsubscribe = clusters.subscribe(({ type, record }) => {
@@ -121,7 +126,10 @@ class FollowedClusters implements SyncHandle {
     }
     const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
     entry.choice = choice;
-    if (!isSame) entry.sync.reconsider();
+    if (isSame) return;
+    entry.sync.reconsider();
+    // Which of its types are served, also while it cannot be reached.
+    this.#changed();
   }
 
   #begin(spec: ClusterSpec, choice: ClusterChoice): void {
@@ -133,6 +141,7 @@ class FollowedClusters implements SyncHandle {
         asks: asksOf(spec),
         choice: () => entry.choice,
         store,
+        types: this.#types,
         writer: this.#options.writerOf?.(spec.uid),
         stored: this.#stored.filter(
           ({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name,
@@ -170,7 +179,7 @@ class FollowedClusters implements SyncHandle {
 
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
     await entry?.sync.close();
-    const all = await this.#options.store.types();
+    const all = await this.#types();
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
 
@@ -178,7 +187,7 @@ class FollowedClusters implements SyncHandle {
   async #forgetUnknown(): Promise<void> {
     await this.#options.areClustersKnown;
     if (this.#closing.signal.aborted) return;
-    const all = await this.#options.store.types();
+    const all = await this.#types();
     const uids = [...this.#entries.keys()];
     await this.#forget(all.filter(({ incarnation }) => !uids.some((uid) => isOf(incarnation.id, uid))));
   }

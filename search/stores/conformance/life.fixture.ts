@@ -76,6 +76,11 @@ export function testLife(name: string, open: OpenStore): void {
       await tested.reopen();
       const kept = await tested.store.types();
       assert.deepEqual(
+        await tested.store.types(life.incarnation.id),
+        kept.filter(({ incarnation }) => incarnation.id === life.incarnation.id),
+      );
+      assert.deepEqual(await tested.store.types('none/such'), []);
+      assert.deepEqual(
         kept.find((one) => one.incarnation.id === life.incarnation.id),
         { incarnation: life.incarnation, type: pods, position: { resourceVersion: '9', confirmedAtMs: 2 }, objects: 2 },
       );

@@ -175,8 +175,8 @@ class SqliteIndex implements SqliteStore {
     this.stoppedTypes = stoppedTypes;
   }
 
-  types(): Promise<readonly StoredType[]> {
-    return this.#ask('types', undefined);
+  types(incarnation?: string): Promise<readonly StoredType[]> {
+    return this.#ask('types', incarnation);
   }
 
   async catalogVersion(): Promise<string> {

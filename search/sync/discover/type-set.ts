@@ -188,10 +188,7 @@ class FollowedTypes implements TypeSet {
 
   async #storedTypes(): Promise<ReadonlyMap<TypeKey, StoredType>> {
     const { store, incarnation } = this.#options;
-    const all = await store.types();
-    return new Map(
-      all.filter((each) => each.incarnation.id === incarnation.id).map((each) => [typeKey(each.type), each]),
-    );
+    return new Map((await store.types(incarnation.id)).map((each) => [typeKey(each.type), each]));
   }
 
   async #forgetUnwanted(

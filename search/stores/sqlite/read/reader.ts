@@ -65,7 +65,7 @@ export interface ReaderOperations {
   readonly values: (
     input: Asked & { readonly by: FacetBy; readonly prefix: string; readonly limit: number },
   ) => Promise<Found<readonly string[]>>;
-  readonly types: () => readonly StoredType[];
+  readonly types: (incarnation?: string) => readonly StoredType[];
   readonly versions: (input: { readonly incarnation: string; readonly type: ResourceType }) => VersionColumns;
   readonly moment: () => Moment;
   readonly oldest: () => number;
@@ -119,7 +119,7 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
     facets: (asked) =>
       observed(slice, (turns) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits)),
     values: (asked) => observed(slice, (turns) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits)),
-    types: () => slice(({ sql }) => storedTypes(sql)),
+    types: (incarnation) => slice(({ sql }) => storedTypes(sql, incarnation)),
     versions: ({ incarnation, type }) =>
       slice(({ sql, catalog }) => {
         const t = catalog.types.get(typeKey(type));
@@ -195,12 +195,13 @@ class ReaderConnection {
   }
 }
 
-function storedTypes(sql: Sql): readonly StoredType[] {
+function storedTypes(sql: Sql, incarnation: string | undefined): readonly StoredType[] {
+  const where = 'WHERE f.inc = (SELECT id FROM incarnation WHERE incarnation = ?)';
   return sql
     .all<[string, string, string, string, number, number]>(
       `SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects
-      FROM follow f CROSS JOIN incarnation i ON i.id = f.inc`,
-      [],
+      FROM follow f CROSS JOIN incarnation i ON i.id = f.inc ${incarnation === undefined ? '' : where}`,
+      incarnation === undefined ? [] : [incarnation],
     )
     .map(([id, cluster, info, resourceVersion, confirmedAtMs, objects]) => ({
       incarnation: { id, cluster },
