@@ -191,7 +191,7 @@ export interface IndexStore {
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
   /**
    * Changes whenever {@link types} would name another incarnation or type, or one became whole or stopped being so; not
-   * with every row.
+   * with every row. A write that changes it has done so when it is answered.
    */
   catalogVersion(): Promise<string>;
   /**
