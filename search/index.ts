@@ -23,6 +23,7 @@ import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
+import { makeStoredTypes } from './stores/stored-types.ts';
 import { openSqliteStore } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
@@ -32,6 +33,8 @@ import type { Selection } from './sync/discover/selection.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
+import { localSyncView } from './sync/sync-view.ts';
+import type { SyncView } from './sync/sync-view.ts';
 import { typeKey } from './types.ts';
 import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
@@ -128,8 +131,9 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   };
   try {
     const continueKeys = readContinueKeys(folder);
-    const sync = await followClusters(options, store, selection);
-    closers.push(() => sync.close());
+    const following = await followClusters(options, store, selection);
+    closers.push(() => following.close());
+    const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
     const rights = openRights(options, store, sync, samples);
     closers.push(() => rights.close());
@@ -190,7 +194,7 @@ function followClusters(
 function openRights(
   options: IndexOptions,
   store: IndexStore,
-  sync: SyncHandle,
+  sync: SyncView,
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
   const { folder, records, connections, identity, log } = options;
@@ -222,17 +226,17 @@ function openRights(
 /** What answers are made of, running. */
 interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
   readonly selection: Selection;
-  readonly sync: SyncHandle;
+  readonly sync: SyncView;
   /** Aborted when the index ends. */
   readonly closed: AbortSignal;
 }
 
 function answerDependencies(
   options: IndexOptions,
-  { selection, sync, closed, ...running }: RunningParts,
+  { selection, closed, ...running }: RunningParts,
 ): AnswerDependencies {
   const { records, connections, log } = options;
-  const { store } = running;
+  const { store, sync } = running;
   const readAs = indexIdentityOf(options.identity, options.readAs);
   const recordOf = ({ id }: Incarnation): ClusterRecord | undefined =>
     records.getByUid(id.slice(0, id.lastIndexOf('/')));
@@ -244,10 +248,8 @@ function answerDependencies(
   };
   return {
     ...running,
-    catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
+    catalog: makeCatalogReader({ types: makeStoredTypes(store), sync, isChosen }),
     chosen: namedResources(options.resources),
-    states: () => sync.state(),
-    statesOf: (types) => sync.stateOf(types),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
       makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),

@@ -4,8 +4,8 @@
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
-import type { ClusterState, PartState } from '../sync/sync-types.ts';
-import type { ResourceType, TypeKey } from '../types.ts';
+import type { SyncView } from '../sync/sync-view.ts';
+import type { ResourceType } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from './catalog.ts';
@@ -20,9 +20,8 @@ export interface AnswerDependencies {
   readonly catalog: () => Promise<Catalog>;
   /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
-  readonly states: () => readonly ClusterState[];
-  readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];
-  /** Resolves when the first lists of the index are complete, or after a few seconds. */
+  readonly sync: SyncView;
+  /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;

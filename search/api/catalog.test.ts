@@ -4,7 +4,7 @@ import type { StoredType } from '../stores/store.ts';
 import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
-import { catalogOf, scopeOfViews, servedTypes, typeView } from './catalog.ts';
+import { catalogOf, makeCatalogReader, scopeOfViews, servedTypes, typeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 
 const widgets = { group: 'x.io', resource: 'widgets' };
@@ -148,4 +148,25 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states.map(partOf), 0),
     [],
   );
+});
+
+test('the catalog is made anew when types of the store or what is followed have changed, and not before', async () => {
+  let nowMs = 0;
+  let stored: readonly StoredType[] = [];
+  const sync = { version: 1, state: (): readonly ClusterState[] => [] };
+  const read = makeCatalogReader({ types: async () => stored, sync, isChosen: () => true }, 500, () => nowMs);
+  const later = () => {
+    nowMs += 501;
+    return read();
+  };
+  const first = await read();
+  assert.equal(await later(), first);
+  stored = [...stored];
+  assert.equal(await read(), first, 'it is not looked so soon again');
+  const second = await later();
+  assert.notEqual(second, first);
+  sync.version = 2;
+  const third = await later();
+  assert.notEqual(third, second);
+  assert.equal(await later(), third);
 });

@@ -2,9 +2,11 @@
 // index stores an object in one version only. It can be shown in another version by changing its apiVersion, but only
 // when the CRD has the conversion strategy None.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { StoredType } from '../stores/store.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import type { SyncView } from '../sync/sync-view.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
@@ -27,10 +29,10 @@ export function apiVersionOf(group: string, version: string): string {
 
 /** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
-  readonly store: Pick<IndexStore, 'types'>;
-  /** Returns the present state of following each cluster. */
-  readonly states: () => readonly ClusterState[];
-  /** Whether a stored type is selected for answers. Used for clusters that are not followed yet. */
+  readonly types: StoredTypes;
+  /** How clusters are followed now. */
+  readonly sync: Pick<SyncView, 'state' | 'version'>;
+  /** Whether a type of a cluster that is not followed yet is among what is to be served. */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 
@@ -39,16 +41,24 @@ export interface CatalogSources {
  * @throws GatewayError (rejects) when the index store cannot be read
  */
 export function makeCatalogReader(
-  { store, states, isChosen }: CatalogSources,
+  { types, sync, isChosen }: CatalogSources,
   maxAgeMs = 500,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<Catalog> {
+  let made: { readonly stored: readonly StoredType[]; readonly version: number; readonly catalog: Catalog } | undefined;
   let read: Promise<Catalog> | undefined;
   let readAtMs = 0;
+  const readNow = async (): Promise<Catalog> => {
+    const stored = await types();
+    const { version } = sync;
+    if (made?.stored !== stored || made.version !== version)
+      made = { stored, version, catalog: catalogOf(servedTypes(stored, sync.state(), isChosen)) };
+    return made.catalog;
+  };
   return () => {
     if (read !== undefined && nowMs() - readAtMs < maxAgeMs) return read;
     readAtMs = nowMs();
-    const reading = store.types().then((stored) => catalogOf(servedTypes(stored, states(), isChosen)));
+    const reading = readNow();
     read = reading;
     reading.catch(() => {
       if (read === reading) read = undefined;

@@ -34,6 +34,7 @@ function withoutRights(): { readonly asked: string[]; readonly dependencies: Ans
         asked.push('rights');
         throw new GatewayError('INDEX_UNAVAILABLE', 'rights cannot be read');
       },
+      current: async () => '',
       onChange: () => () => undefined,
     },
   };

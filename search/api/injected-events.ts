@@ -7,8 +7,10 @@ import { parsePath } from '../query/path.ts';
 import type { RowRead } from '../stores/store.ts';
 import type { Warning } from './answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
+import { readWithinRights } from './current-rights.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { Plan } from './plan.ts';
+import type { PlanQuestion } from './plan-question.ts';
 import { asBuffer, textAt, withAnnotation } from '../../lib/json/raw-json.ts';
 import { isError } from './request.ts';
 
@@ -32,31 +34,54 @@ export async function planInjection(
   clusters: readonly string[] | undefined,
   dependencies: AnswerDependencies,
 ): Promise<EventInjection> {
+  const of: PlanQuestion = {
+    user,
+    verb: 'list',
+    types: [{ ...events, version: undefined }],
+    clusters,
+    cluster: undefined,
+  };
   let plan: Plan;
   try {
-    plan = await planAnswer(
-      { user, verb: 'list', types: [{ ...events, version: undefined }], clusters, cluster: undefined },
-      dependencies,
-    );
+    plan = await planAnswer(of, dependencies);
   } catch (error) {
     if (!isError(error, 'NOT_FOUND', 'CLUSTER_NOT_FOUND')) throw error;
     const text = 'injectEvents: no events are indexed that you may see; --index-resources has to name events';
     return { inject: (chunks) => chunks, warnings: [{ cluster: undefined, text }] };
   }
-  return { inject: (chunks) => injected(chunks, plan, dependencies), warnings: plan.warnings };
+  return { inject: (chunks) => injected(chunks, of, plan, dependencies), warnings: plan.warnings };
 }
 
 async function* injected(
   chunks: Chunks,
-  plan: Plan,
+  of: PlanQuestion,
+  first: Plan,
   dependencies: AnswerDependencies,
 ): AsyncGenerator<readonly RowRead[]> {
+  let plan = first;
   for await (const rows of chunks) {
-    const found = await eventsOf(rows, plan, dependencies);
+    const read = await readWithinRights(plan, dependencies, {
+      scopedBy: (each) => each,
+      read: (each, noting) => eventsOf(rows, each, noting),
+      replan: () => planOrNothing(of, dependencies),
+    });
+    plan = read.plan;
+    const { found } = read;
     yield rows.map((row) => {
       const texts = found.get(objectKey(row.incarnation, row.uid));
       return texts === undefined ? row : { ...row, raw: withAnnotation(row.raw, annotation, `[${texts.join()}]`) };
     });
+  }
+}
+
+/** By the rights of now; of nothing where no events may be seen any more. */
+async function planOrNothing(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
+  try {
+    return await planAnswer(of, dependencies);
+  } catch (error) {
+    if (!isError(error, 'NOT_FOUND', 'CLUSTER_NOT_FOUND')) throw error;
+    const scope = { grants: new Map(), digest: 'no events' };
+    return { views: [], warnings: [], scope, rightsUpTo: await dependencies.rights.current() };
   }
 }
 

@@ -11,6 +11,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
+import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 import type { Visible } from './visible.ts';
 
@@ -18,21 +19,23 @@ import type { Visible } from './visible.ts';
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
+  /** See {@link ScopedPlan.rightsUpTo}. */
+  readonly rightsUpTo: string;
   readonly catalog: Catalog;
 }
 
-/** The part of the index from which a request is answered. */
-export interface Plan {
-  /** The requested types that exist, in their versions. Not empty for a request about a single type. */
+/** What of the index a question can be answered from. */
+export interface Plan extends ScopedPlan {
+  /** Of the types that are there; never empty for a question about one type. */
   readonly views: readonly TypeView[];
-  readonly scope: RowScope;
   readonly warnings: readonly Warning[];
 }
 
 /** Reads the caller's rights to the requested types. */
 export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies): Promise<Sight> {
+  const rightsUpTo = await rights.current();
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
-  return { of, answer, catalog: await catalog() };
+  return { of, answer, rightsUpTo, catalog: await catalog() };
 }
 
 /**
@@ -40,7 +43,7 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
-  const { of, answer, catalog } = sight;
+  const { of, answer, rightsUpTo, catalog } = sight;
   const { types, cluster, clusters } = of;
   const views = await viewsOf(sight, dependencies);
   const [only] = types;
@@ -49,19 +52,19 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const scope = of.byOwner === true ? await scopeOfOwners(of, catalog, dependencies) : answer.scope;
   const shown = scopeOfViews(scope, views, catalog);
   const asked = views.map(({ type }) => type);
-  const states = dependencies.statesOf(new Set(asked.map(typeKey)));
+  const states = dependencies.sync.stateOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
-  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
+  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
 }
 
 /** Warnings that say why the index does not have the type of clusters that the caller may see. */
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
-  { statesOf, now }: AnswerDependencies,
+  { sync, now }: AnswerDependencies,
 ): readonly Warning[] {
   const named = cluster === undefined ? clusters : [cluster];
-  return clusterWarnings({ types: [type], clusters: named }, answer, statesOf(new Set([typeKey(type)])), now());
+  return clusterWarnings({ types: [type], clusters: named }, answer, sync.stateOf(new Set([typeKey(type)])), now());
 }
 
 /**

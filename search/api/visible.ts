@@ -13,8 +13,8 @@ export interface Visible {
   readonly warnings: readonly Warning[];
 }
 
-/** The part of search/rights that answers use: computes what a user may see, and tells when that changes. */
-export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
+/** Who may see what. */
+export type IndexRights = Pick<Scopes, 'scope' | 'onChange' | 'current'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */
 export function scopeAllows(

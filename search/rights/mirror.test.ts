@@ -96,3 +96,21 @@ test('a store that fails fails the question, and the next one tries again', asyn
   assert.deepEqual(mirror.view(one.id).grant(jane, 'list', pods), { namespaces: ['team'], names: [] });
   mirror.close();
 });
+
+test('what an answer of the store has shown is in the views, though this process has not heard of the commit yet', async () => {
+  const store = makeTestStore();
+  store.confirm(one, 1);
+  store.putAll(one, [reader, bound]);
+  let heardOf = store.resourceVersion();
+  const mirror = makeRightsMirror({ ...store, resourceVersion: () => heardOf });
+  assert.equal(await mirror.current(), heardOf);
+  store.remove(one, bound);
+  const shown = store.resourceVersion();
+  assert.equal(await mirror.current(), heardOf);
+  assert.deepEqual(mirror.view(one.id).grant(jane, 'list', pods), { namespaces: ['team'], names: [] });
+  assert.equal(await mirror.current(shown), shown);
+  assert.deepEqual(mirror.view(one.id).grant(jane, 'list', pods), { namespaces: [], names: [] });
+  heardOf = shown;
+  assert.equal(await mirror.current(), shown);
+  mirror.close();
+});

@@ -38,9 +38,11 @@ export interface StoredIncarnation {
 export interface RightsMirror {
   /**
    * Resolves when everything committed before the call is in the views.
+   * @param atLeast a version that an answer of the store has shown: everything up to it is in the views, too
+   * @returns the version up to which the views are, or an older one
    * @throws GatewayError (rejects) as the store does
    */
-  current(): Promise<void>;
+  current(atLeast?: string): Promise<string>;
   /**
    * Empty for an incarnation without RBAC objects. Whether the member has none, or they were not read yet, is in the
    * sync positions of {@link stored}.
@@ -92,10 +94,12 @@ class Mirror implements RightsMirror {
   #views = new Map<string, RbacFeed>();
   /** The resourceVersion up to which the log is in the views; undefined before the first reading. */
   #applied: string | undefined;
+  /** The newest version that answers of the store have shown to callers. */
+  #shown = '';
   #drainedAtMs = 0;
   /** The drain that runs, and the one that callers who came meanwhile wait for. */
-  #draining: Promise<void> | undefined;
-  #again: Promise<void> | undefined;
+  #draining: Promise<string> | undefined;
+  #again: Promise<string> | undefined;
   #isFollowing = false;
   #isClosed = false;
 
@@ -113,10 +117,11 @@ class Mirror implements RightsMirror {
   }
 
   /** Waits for a drain that begins after this call; callers that come meanwhile share it. */
-  current(): Promise<void> {
+  current(atLeast = ''): Promise<string> {
+    if (atLeast > this.#shown) this.#shown = atLeast;
     if (this.#again !== undefined) return this.#again;
     if (this.#draining === undefined) {
-      if (this.#applied !== undefined && this.#applied >= this.#store.resourceVersion()) return Promise.resolve();
+      if (this.#applied !== undefined && this.#applied >= this.#target) return Promise.resolve(this.#applied);
       this.#draining = this.#drain().finally(() => (this.#draining = undefined));
       return this.#draining;
     }
@@ -147,7 +152,7 @@ class Mirror implements RightsMirror {
     });
   }
 
-  async #drain(): Promise<void> {
+  async #drain(): Promise<string> {
     let went = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
     if (went === undefined) {
       await this.#load();
@@ -155,6 +160,13 @@ class Mirror implements RightsMirror {
     }
     this.#drainedAtMs = this.#now();
     if (went.changed) for (const listener of this.#listeners) listener();
+    return this.#applied!;
+  }
+
+  /** All changes up to here can be read. A reader of the store sees a commit before its writer hears of it. */
+  get #target(): string {
+    const committed = this.#store.resourceVersion();
+    return this.#shown > committed ? this.#shown : committed;
   }
 
   /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
@@ -193,7 +205,7 @@ class Mirror implements RightsMirror {
     let reached = from;
     let changed = false;
     for (;;) {
-      const target = this.#store.resourceVersion();
+      const target = this.#target;
       if (reached >= target) return { reached, changed };
       const entries = await this.#store.changes(reached, keys, entriesAtOnce);
       for (const entry of entries) putEntry(this.#viewOf(into, entry.incarnation), entry);

@@ -56,6 +56,11 @@ export interface Scopes {
    */
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
+   * As {@link RightsMirror.current}: scopes that are asked for after it resolves know of every change of RBAC up to the
+   * version it gives.
+   */
+  current(atLeast?: string): Promise<string>;
+  /**
    * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
    * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
    * function that ends it.
@@ -156,6 +161,10 @@ class RowScopes implements Scopes {
     const known = this.#scopes.get(made.digest);
     if (known === undefined) this.#scopes.set(made.digest, made);
     return { scope: known ?? made, hidden, reachable, unread };
+  }
+
+  current(atLeast?: string): Promise<string> {
+    return this.#options.mirror.current(atLeast);
   }
 
   onChange(listener: () => void): () => void {

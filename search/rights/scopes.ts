@@ -72,7 +72,7 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     reviews,
     rate: options.sampleRate ?? defaultSampleRate,
     confirmedAtMs,
-    current: () => mirror.current(),
+    current: async () => void (await mirror.current()),
     onMismatch: ({ record, incarnation }, message) => modes.mismatch(record, incarnation, message),
     ...(onSample === undefined ? {} : { onResult: onSample }),
     now,
@@ -91,6 +91,7 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   });
   return {
     scope: (user, verb, types, names) => scopes.scope(user, verb, types, names),
+    current: (atLeast) => scopes.current(atLeast),
     onChange: (listener) => scopes.onChange(listener),
     close: () => mirror.close(),
   };

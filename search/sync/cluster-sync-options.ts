@@ -1,5 +1,6 @@
-// The options for copying the objects of one cluster into the index.
-import type { IndexStore, StoredType } from '../stores/store.ts';
+// What following one cluster is given.
+import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import type { MemberAsks } from './read-as.ts';
@@ -17,7 +18,11 @@ export interface ClusterSyncOptions {
   /** Which types are to be indexed. Called at each discovery, since the answer can change. */
   readonly choice: () => ClusterChoice;
   readonly store: IndexStore;
-  /** The rows that the index store has of this cluster. They describe the cluster until it can be reached. */
+  /** What the store keeps of all clusters. */
+  readonly types: StoredTypes;
+  /** As whom rows of this cluster are written; undefined for a store of one process. */
+  readonly writer?: ShardWriter | undefined;
+  /** What the store has of this cluster: its state until the member is reached. */
   readonly stored: readonly StoredType[];
   /** Nothing of this cluster is written before this promise has settled. */
   readonly after: Promise<unknown>;

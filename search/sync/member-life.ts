@@ -1,5 +1,6 @@
-// Keeps the rows of one cluster up to date until the cluster is removed, or wiped and set up anew (another
-// incarnation). It repeats discovery regularly, and copies the types that are selected.
+// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
+// it.
+import type { FencedError } from '../stores/fenced-error.ts';
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
@@ -27,6 +28,8 @@ export interface MemberLifeOptions extends ClusterSyncOptions {
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
   /** Called when all selected types are being listed or watched. */
   readonly onFollowed: () => void;
+  /** Another process writes the rows of this cluster now. */
+  readonly onFenced: (error: FencedError) => void;
 }
 
 /** Keeps the rows of one incarnation of a cluster up to date. It ends when `follow` resolves. */

@@ -1,6 +1,7 @@
-// Delays queries shortly after a start until the first lists are complete, because an earlier answer would lack most
-// objects.
-import type { ClusterState, SyncHandle } from './sync-types.ts';
+// Lets questions wait a moment soon after a start, until what is read for the first time is there: an answer without it
+// would be a beginning only.
+import type { ClusterState } from './sync-types.ts';
+import type { SyncView } from './sync-view.ts';
 
 /** For how long after its start the index delays queries, in milliseconds. */
 const settlingMs = 20_000;
@@ -13,7 +14,7 @@ const longestWaitMs = 5_000;
  * @param closed aborted when the index ends; ends all waits
  */
 export function makeSettled(
-  sync: Pick<SyncHandle, 'state' | 'onChange'>,
+  sync: Pick<SyncView, 'state' | 'onChange'>,
   startedAtMs: number,
   closed: AbortSignal,
 ): () => Promise<void> {

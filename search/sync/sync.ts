@@ -3,7 +3,9 @@
 // clusters are kept until all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
+import { makeStoredTypes } from '../stores/stored-types.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import { pause } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
@@ -26,6 +28,11 @@ export interface SyncOptions {
   /** Makes the functions that send requests to a cluster: `makeAsks`, or a fake in tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: IndexStore;
+  /**
+   * As whom the rows of a cluster are written, by the UID of its record. Undefined: another process writes them, so the
+   * cluster is not followed here, and its rows are not forgotten. Absent for a store of one process.
+   */
+  readonly writerOf?: (uid: string) => ShardWriter | undefined;
   readonly selection: Selection;
   readonly log: SyncLog;
   readonly timing?: Partial<SyncTiming>;
@@ -50,7 +57,8 @@ interface Entry {
  * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index store cannot be read
  */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
-  return new FollowedClusters(options, await options.store.types());
+  const types = makeStoredTypes(options.store);
+  return new FollowedClusters(options, types, await types());
 }
 
 class FollowedClusters implements SyncHandle {
@@ -66,11 +74,13 @@ class FollowedClusters implements SyncHandle {
   readonly #listeners = new Set<() => void>();
   readonly #closing = new AbortController();
   readonly #unsubscribe: () => void;
+  readonly #types: StoredTypes;
   #stored: readonly StoredType[];
 
-  constructor(options: SyncOptions, stored: readonly StoredType[]) {
+  constructor(options: SyncOptions, types: StoredTypes, stored: readonly StoredType[]) {
     const { clusters, log } = options;
     this.#options = options;
+    this.#types = types;
     this.#timing = { ...defaultSyncTiming, ...options.timing };
     this.#stored = stored;
     this.#unsubscribe = clusters.subscribe(({ type, record }) => {
@@ -92,8 +102,7 @@ class FollowedClusters implements SyncHandle {
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
-    const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
-    return this.#entries.get(uid)?.sync.confirmedAtMs(incarnation, type);
+    return this.#entries.get(uidOf(incarnation))?.sync.confirmedAtMs(incarnation, type);
   }
 
   onChange(listener: () => void): () => void {
@@ -110,6 +119,7 @@ class FollowedClusters implements SyncHandle {
 
   /** Starts following a cluster, applies a changed choice of types, or stops following it. */
   #consider({ spec }: ClusterRecord): void {
+    if (!this.#isOurs(spec.uid)) return;
     const choice = spec.problem?.reason === 'NameConflict' ? undefined : this.#options.selection(spec);
     const entry = this.#entries.get(spec.uid);
     if (choice === undefined) {
@@ -122,7 +132,10 @@ class FollowedClusters implements SyncHandle {
     }
     const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
     entry.choice = choice;
-    if (!isSame) entry.sync.reconsider();
+    if (isSame) return;
+    entry.sync.reconsider();
+    // Which of its types are served, also while it cannot be reached.
+    this.#changed();
   }
 
   #begin(spec: ClusterSpec, choice: ClusterChoice): void {
@@ -134,6 +147,8 @@ class FollowedClusters implements SyncHandle {
         asks: asksOf(spec),
         choice: () => entry.choice,
         store,
+        types: this.#types,
+        writer: this.#options.writerOf?.(spec.uid),
         stored: this.#stored.filter(
           ({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name,
         ),
@@ -170,7 +185,7 @@ class FollowedClusters implements SyncHandle {
 
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
     await entry?.sync.close();
-    const all = await this.#options.store.types();
+    const all = await this.#types();
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
 
@@ -178,19 +193,25 @@ class FollowedClusters implements SyncHandle {
   async #forgetUnknown(): Promise<void> {
     await this.#options.areClustersKnown;
     if (this.#closing.signal.aborted) return;
-    const all = await this.#options.store.types();
+    const all = await this.#types();
     const uids = [...this.#entries.keys()];
     await this.#forget(all.filter(({ incarnation }) => !uids.some((uid) => isOf(incarnation.id, uid))));
   }
 
   async #forget(types: readonly StoredType[]): Promise<void> {
     for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
+      if (!this.#isOurs(uidOf(id))) continue;
       this.#options.log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
-      await this.#options.store.forget(id);
+      await this.#options.store.forget(id, undefined, this.#options.writerOf?.(uidOf(id)));
     }
   }
 
-  /** A random wait, so that a thousand clusters are not all contacted at the same moment. */
+  #isOurs(uid: string): boolean {
+    const { writerOf } = this.#options;
+    return writerOf === undefined || writerOf(uid) !== undefined;
+  }
+
+  /** A thousand clusters are not asked in the same moment. */
   #spread(): Promise<void> {
     const { clusters, random } = this.#options;
     const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
@@ -202,7 +223,12 @@ class FollowedClusters implements SyncHandle {
   }
 }
 
-/** Whether an incarnation id belongs to the cluster record with this UID: it then begins with the UID. */
+/** The UID of the record an incarnation's id begins with. */
+function uidOf(incarnation: string): string {
+  return incarnation.slice(0, incarnation.lastIndexOf('/'));
+}
+
+/** Whether an incarnation's id begins with the UID of that record. */
 function isOf(incarnation: string, uid: string): boolean {
   return incarnation.startsWith(`${uid}/`);
 }

@@ -4,6 +4,7 @@
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { StoredType } from '../../stores/store.ts';
+import type { SyncView } from '../../sync/sync-view.ts';
 import { typeKey } from '../../types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer-body.ts';
@@ -60,17 +61,16 @@ export async function rightsToDocuments(
  * cluster, in version 2, or as protobuf, is passed on from a cluster.
  * @throws GatewayError NOT_FOUND when no cluster serves the group and version of an OpenAPI document
  */
-export function planDocument({
-  request,
-  question: { document: asked },
-  sight: types,
-}: Seen<DocumentQuestion, SeenTypes>): Union | EarlyAnswer {
+export function planDocument(
+  { request, question: { document: asked }, sight: types }: Seen<DocumentQuestion, SeenTypes>,
+  { sync }: AnswerDependencies,
+): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const union = unionOf(types, cluster !== undefined);
-  if (document === 'openapi-v2') return relayedOpenapi(request, asked, types);
+  if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
   if (union.groups.get(group!)?.get(version) === undefined) throw notFound();
-  return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types) : union;
+  return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types, sync) : union;
 }
 
 /** The result of looking up a discovery or OpenAPI document. */
@@ -103,8 +103,10 @@ export async function fetchDocument(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
   const openapi = await dependencies.openapi.document(group!, version, having);
-  // The index could not read the document from any cluster. The caller may be able to, so the request is passed on.
-  return openapi === undefined ? relayedOpenapi(request, asked, types) : { openapi, warnings: openapi.warnings };
+  // Where no cluster answers the index, one may answer the caller.
+  return openapi === undefined
+    ? relayedOpenapi(request, asked, types, dependencies.sync)
+    : { openapi, warnings: openapi.warnings };
 }
 
 /**
@@ -114,11 +116,11 @@ export async function fetchDocument(
 async function unreadWarnings(
   user: User,
   cluster: string | undefined,
-  { rights, catalog, chosen, statesOf, now }: AnswerDependencies,
+  { rights, catalog, chosen, sync, now }: AnswerDependencies,
 ): Promise<readonly Warning[]> {
   const clusters = cluster === undefined ? undefined : [cluster];
   const answer = await rights.scope(user, 'list', askedAbout(await catalog(), chosen), clusters);
-  return clusterWarnings({ types: [], clusters }, answer, statesOf(new Set()), now());
+  return clusterWarnings({ types: [], clusters }, answer, sync.stateOf(new Set()), now());
 }
 
 export function formDocument({
@@ -184,11 +186,13 @@ function relayedOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
   types: SeenTypes,
+  sync: Pick<SyncView, 'confirmedAtMs'>,
 ): EarlyAnswer {
+  const confirmedAtMs = ({ incarnation, type }: StoredType): number => sync.confirmedAtMs(incarnation.id, type) ?? 0;
   const isAny = document === 'openapi-v2';
   const having = types
     .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
-    .toSorted((one, other) => other.position.confirmedAtMs - one.position.confirmedAtMs);
+    .toSorted((one, other) => confirmedAtMs(other) - confirmedAtMs(one));
   const clusters = cluster === undefined ? byTypes(having) : [cluster];
   const path = isAny ? '/openapi/v2' : `/openapi/v3/${group === '' ? 'api' : `apis/${group}`}/${version}`;
   return new EarlyAnswer({ kind: 'relayed', clusters, path, query: request.query });

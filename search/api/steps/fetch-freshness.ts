@@ -10,10 +10,11 @@ import type { Overview } from './rights-to-types.ts';
 
 export function fetchFreshness(
   { sight: { answer } }: Planned<FreshnessQuestion, Overview>,
-  { states, store, now }: AnswerDependencies,
+  { sync, store, now }: AnswerDependencies,
 ): object {
   const nowMs = now();
-  const clusters = states()
+  const clusters = sync
+    .state()
     .filter(({ cluster }) => answer.reachable.has(cluster))
     .map((state) => {
       const { cluster, incarnation, fault, types } = state;

@@ -1,11 +1,24 @@
 // Step 5: sends the planned query to the index store.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
+import { readWithinRights } from '../current-rights.ts';
+import type { ScopedPlan } from '../current-rights.ts';
 import { kindOf } from '../kinds.ts';
 import type { Fetched, Planned } from '../state.ts';
+import { plan } from './plan.ts';
+import { rights } from './rights.ts';
 
-export async function fetch(state: Planned, dependencies: AnswerDependencies): Promise<Fetched> {
-  const { plan, question } = state;
-  const found = plan instanceof EarlyAnswer ? plan : await kindOf(question).fetch?.(state as never, dependencies);
+export async function fetch(planned: Planned, dependencies: AnswerDependencies): Promise<Fetched> {
+  const { plan: state, found } = await readWithinRights(planned, dependencies, {
+    scopedBy: ({ plan: made }) => (isScoped(made) ? made : undefined),
+    read: (each, noting) =>
+      each.plan instanceof EarlyAnswer ? each.plan : kindOf(each.question).fetch?.(each as never, noting),
+    replan: async () => await plan(await rights(planned, dependencies), dependencies),
+  });
   return { ...state, found };
+}
+
+/** Only plans of rows have a scope. */
+function isScoped(made: unknown): made is ScopedPlan {
+  return typeof made === 'object' && made !== null && 'rightsUpTo' in made;
 }

@@ -28,7 +28,10 @@ const documentForm = 1;
 
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 
-export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
+export interface TypeSetOptions extends Pick<
+  FollowOptions,
+  'verify' | 'onState' | 'onFenced' | 'random' | 'now' | 'limits' | 'writer'
+> {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
   /** The ways to send requests to the member cluster. Each type chooses between them separately. */
@@ -189,10 +192,7 @@ class FollowedTypes implements TypeSet {
 
   async #storedTypes(): Promise<ReadonlyMap<TypeKey, StoredType>> {
     const { store, incarnation } = this.#options;
-    const all = await store.types();
-    return new Map(
-      all.filter((each) => each.incarnation.id === incarnation.id).map((each) => [typeKey(each.type), each]),
-    );
+    return new Map((await store.types(incarnation.id)).map((each) => [typeKey(each.type), each]));
   }
 
   async #forgetUnwanted(
@@ -200,10 +200,10 @@ class FollowedTypes implements TypeSet {
     wanted: ReadonlyMap<TypeKey, ChosenType>,
     isAbsent: (key: TypeKey) => boolean,
   ): Promise<void> {
-    const { store, incarnation } = this.#options;
+    const { store, writer, incarnation } = this.#options;
     for (const [key, { type }] of stored) {
       if (wanted.has(key) || this.#followers.has(key) || (isAbsent(key) && !(await this.#isGone(type)))) continue;
-      await store.forget(incarnation.id, type);
+      await store.forget(incarnation.id, type, writer);
     }
   }
 

@@ -2,6 +2,7 @@
 // batch is committed when it has enough rows or bytes, or is old enough. Easy to get wrong: a position must never be
 // committed before a change that precedes it. While the index store is slow, reading from the member cluster waits.
 import type { Backoff } from '../../../lib/backoff.ts';
+import { FencedError } from '../../stores/fenced-error.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';
 import type { ObjectKey } from '../../types.ts';
@@ -61,6 +62,8 @@ export interface BatcherOptions {
    * resourceVersion were not. The type must be listed again.
    */
   readonly onFull: () => void;
+  /** Another process writes this cluster: nothing of the batch was taken, and nothing will be. */
+  readonly onFenced: (error: FencedError) => void;
   readonly limits?: BatchLimits;
 }
 
@@ -236,9 +239,9 @@ class RowBatcher implements Batcher {
 
   /** Tries to commit until it succeeds, the index store is full, or `signal` is aborted. */
   async #commit(batch: Gathered): Promise<void> {
-    const { apply, signal, waits, onCommit, onFault } = this.#options;
+    const { apply, signal, waits, onCommit, onFault, onFenced } = this.#options;
     let isFailing = false;
-    for (;;) {
+    while (!signal.aborted) {
       try {
         const { position } = batch;
         const made = await apply({
@@ -253,6 +256,11 @@ class RowBatcher implements Batcher {
         return;
       } catch (error) {
         if (signal.aborted) return;
+        if (error instanceof FencedError) {
+          this.#failure = error;
+          onFenced(error);
+          return;
+        }
         isFailing = true;
         onFault(error);
         if (isIndexFull(error)) {
@@ -260,7 +268,6 @@ class RowBatcher implements Batcher {
           return;
         }
         await pause(waits.next(), signal);
-        if (signal.aborted) return;
       }
     }
   }

@@ -1,6 +1,7 @@
 // Copies the objects of one type of one cluster into the index: resumes the watch from the stored resourceVersion, or
 // lists, and then watches until it is closed.
 import type { TypeInfo } from '../../types.ts';
+import { FencedError } from '../../stores/fenced-error.ts';
 import { OtherIncarnation } from '../discover/incarnation.ts';
 import { Expired, setbackOf } from '../member-faults.ts';
 import type { TypeState } from '../sync-types.ts';
@@ -62,8 +63,8 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     await pause(waits.next(), signal);
     return 'list';
   }
-  if (error instanceof OtherIncarnation) {
-    // The cluster was set up anew, so this follower is about to be closed.
+  if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
+    // This follower is about to be closed.
     await pause(longestPauseMs, signal);
     return 'list';
   }

@@ -38,6 +38,7 @@ test('a cluster that does not answer is asked again after 1, 2, 4, 5, 5 and then
     },
     choice: () => ({ resources: [], allCustomResources: false }),
     store: makeFakeStore(),
+    types: async () => [],
     stored: [],
     after: Promise.resolve(),
     timing: defaultSyncTiming,
