@@ -18,6 +18,8 @@ import type { Reloading } from './reloading.ts';
 export interface OutgoingIdentities {
   /** @throws GatewayError as `outgoingIdentity` of auth/outgoing/outgoing.ts does */
   identity(user: User, cluster: ClusterSpec): User;
+  /** Another number whenever the rules were read anew. */
+  generation(): number;
   /** One listener, called after the rules file was read anew. */
   onChange(listener: () => void): void;
   /** Why no request can go to the cluster: its annotation holds rules that cannot be used. */
@@ -44,16 +46,19 @@ export async function startOutgoingIdentities(
       usernameOnly: limits.usernameOnly,
     });
   let current = withRules([]);
+  let generation = 0;
   let changed: (() => void) | undefined;
   const { exchangeFile: file } = config;
   if (file !== undefined) {
     await reloading.add([file], (text = '') => {
       current = withRules(parseIdentityRules(text, file, limits));
+      generation += 1;
       changed?.();
     });
   }
   return {
     identity: (user, cluster) => outgoingIdentity(user, cluster, current),
+    generation: () => generation,
     onChange: (listener) => (changed = listener),
     clusterFault: (cluster) => current.exchange.fault(cluster),
   };

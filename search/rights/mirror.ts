@@ -34,6 +34,8 @@ export interface StoredIncarnation {
   readonly types: ReadonlyMap<TypeKey, StoredType>;
 }
 
+export type MirrorListener = (changed: ReadonlySet<string> | undefined) => void;
+
 /** Rights of every member as the index has them. */
 export interface RightsMirror {
   /**
@@ -48,8 +50,11 @@ export interface RightsMirror {
   view(incarnation: string): RbacView;
   /** By incarnation id, at most a second old. @throws GatewayError (rejects) as the store does */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
-  /** Called after views have changed. Returns the function that ends it. */
-  onChange(listener: () => void): () => void;
+  /**
+   * Called after views have changed and before `current` resolves, with the ids of their incarnations; undefined: any
+   * of them. Returns the function that ends it.
+   */
+  onChange(listener: MirrorListener): () => void;
   /** Stops following; the views are kept. */
   close(): void;
 }
@@ -85,7 +90,7 @@ class Mirror implements RightsMirror {
   readonly #store: MirroredStore;
   readonly #options: MirrorOptions;
   readonly #now: () => number;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<MirrorListener>();
   readonly #endCommits: () => void;
   #generations = 0;
   readonly #emptyView: RbacView = this.#makeView();
@@ -127,7 +132,7 @@ class Mirror implements RightsMirror {
     return this.#again;
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: MirrorListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -148,23 +153,20 @@ class Mirror implements RightsMirror {
   }
 
   async #drain(): Promise<void> {
-    let went = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
-    if (went === undefined) {
-      await this.#load();
-      went = { changed: true };
-    }
+    const changed = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
+    if (changed === undefined) await this.#load();
     this.#drainedAtMs = this.#now();
-    if (went.changed) for (const listener of this.#listeners) listener();
+    if (changed?.size !== 0) for (const listener of this.#listeners) listener(changed);
   }
 
   /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
-  async #goOn(from: string): Promise<{ changed: boolean } | undefined> {
+  async #goOn(from: string): Promise<ReadonlySet<string> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;
     if (mayBeTrimmed && from < (await this.#store.oldestResourceVersion())) return undefined;
     try {
       const { reached, changed } = await this.#follow(this.#views, from);
       this.#applied = reached;
-      return { changed };
+      return changed;
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'EXPIRED') return undefined;
       throw error;
@@ -188,16 +190,18 @@ class Mirror implements RightsMirror {
     this.#applied = reached;
   }
 
-  /** Puts what the log has after `from` into the views; returns up to where, and whether there was anything. */
-  async #follow(into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: boolean }> {
+  /** Puts what the log has after `from` into the views; returns up to where, and of which incarnations. */
+  async #follow(into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: Set<string> }> {
     let reached = from;
-    let changed = false;
+    const changed = new Set<string>();
     for (;;) {
       const target = this.#store.resourceVersion();
       if (reached >= target) return { reached, changed };
       const entries = await this.#store.changes(reached, keys, entriesAtOnce);
-      for (const entry of entries) putEntry(this.#viewOf(into, entry.incarnation), entry);
-      changed ||= entries.length > 0;
+      for (const entry of entries) {
+        putEntry(this.#viewOf(into, entry.incarnation), entry);
+        changed.add(entry.incarnation);
+      }
       const last = entries.at(-1)?.resourceVersion ?? reached;
       reached = entries.length < entriesAtOnce && last < target ? target : last;
     }
