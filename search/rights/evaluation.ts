@@ -150,7 +150,11 @@ export class Evaluation {
     return alike;
   }
 
-  #take(uids: readonly string[], made: readonly (ClusterPart | undefined)[], members: ReadonlyMap<string, Member>): void {
+  #take(
+    uids: readonly string[],
+    made: readonly (ClusterPart | undefined)[],
+    members: ReadonlyMap<string, Member>,
+  ): void {
     let isReachChanged = false;
     let isScopeChanged = this.#answer === nobody;
     let isHiddenChanged = false;
