@@ -13,6 +13,8 @@ import { grantDigest, intersectGrants, isNothing, noGrant } from './grants.ts';
 import type { Member } from './members.ts';
 import type { RightsMirror, StoredIncarnation } from './mirror.ts';
 import type { RightsModes } from './modes.ts';
+import { subjectKeysOf } from './rbac.ts';
+import type { SubjectKey } from './rbac.ts';
 import type { RowVerb, ScopedType } from './rbac-view.ts';
 import { reachOf } from './reach.ts';
 import type { Candidates, Reach } from './reach.ts';
@@ -49,6 +51,11 @@ export interface ClusterPart {
   readonly isUnread: boolean;
   readonly grants: IncarnationGrants;
   readonly hidden: HiddenCluster | undefined;
+  /**
+   * The part is decided by mirrored RBAC for somebody with these keys, so that only changes for one of them matter;
+   * undefined: any change may.
+   */
+  readonly subjects: readonly SubjectKey[] | undefined;
   /** `performance.now()` milliseconds from which on it must be decided anew although nothing was said to change. */
   readonly untilMs: number;
   /** The same in Unix milliseconds, for what depends on when a member has confirmed something. */
@@ -83,13 +90,16 @@ interface MemberQuestion {
   readonly stored: StoredIncarnation;
   readonly verb: RowVerb;
   readonly types: readonly ScopedType[];
-  readonly time: Time;
+  readonly basis: Basis;
 }
 
-/** Falls while a part is made; see {@link ClusterPart}. */
-interface Time {
+/** Narrowed while a part is made; see {@link ClusterPart}. */
+interface Basis {
   untilMs: number;
   staleAtMs: number;
+  subjects: readonly SubjectKey[] | undefined;
+  /** Something beside the RBAC of the outgoing identity has decided. */
+  isMixed: boolean;
 }
 
 interface RememberedGrant {
@@ -106,6 +116,8 @@ const longestMs = 5 * 60_000;
 const dueStepMs = 10_000;
 const nothingReached: ReadonlySet<TypeKey> = new Set();
 
+const noGrants: IncarnationGrants = Object.freeze([]);
+
 /** See the file comment. */
 export class ClusterRights {
   readonly #options: ClusterRightsOptions;
@@ -120,13 +132,11 @@ export class ClusterRights {
   async decide({ user, verb, types }: RightsQuestion, { record, stored }: Member): Promise<ClusterPart> {
     // Not all clusters at once again.
     const lastsMs = longestMs * (0.8 + 0.2 * Math.random());
-    const time: Time = {
-      untilMs: Math.ceil((performance.now() + lastsMs) / dueStepMs) * dueStepMs,
-      staleAtMs: Infinity,
-    };
+    const untilMs = Math.ceil((performance.now() + lastsMs) / dueStepMs) * dueStepMs;
+    const basis: Basis = { untilMs, staleAtMs: Infinity, subjects: undefined, isMixed: false };
     if (stored.length === 0) {
-      const reached = await this.#firstReached({ user, verb, types }, record, time);
-      return { reached, isUnread: true, grants: noGrants, hidden: undefined, ...time };
+      const reached = await this.#firstReached({ user, verb, types }, record, basis);
+      return { reached, isUnread: true, grants: noGrants, hidden: undefined, ...madeOn(basis) };
     }
     const reached = new Set<TypeKey>();
     let hidden: HiddenCluster | undefined;
@@ -135,33 +145,33 @@ export class ClusterRights {
       const scoped = types.map(({ group, resource }): ScopedType => {
         return { group, resource, namespaced: each.types.get(typeKey({ group, resource }))?.type.namespaced };
       });
-      const found = await this.#grantsIn({ user, record, stored: each, verb, types: scoped, time }, reached);
+      const found = await this.#grantsIn({ user, record, stored: each, verb, types: scoped, basis }, reached);
       if (found === undefined) continue;
       if (!(found instanceof Map)) hidden ??= found as HiddenCluster;
       else if (found.size > 0) grants.push([each.incarnation.id, found]);
     }
-    // Whatever hides a cluster may be over at any time.
-    if (hidden !== undefined) time.untilMs = 0;
-    return { reached, isUnread: false, grants: grants.length === 0 ? noGrants : grants, hidden, ...time };
+    // Whatever hides a cluster may be over at any basis.
+    if (hidden !== undefined) basis.untilMs = 0;
+    return { reached, isUnread: false, grants: grants.length === 0 ? noGrants : grants, hidden, ...madeOn(basis) };
   }
 
   /** The first type the gateway lets the user ask for, in a cluster the index holds nothing of, not even its RBAC. */
   async #firstReached(
     { user, verb, types }: RightsQuestion,
     record: ClusterRecord,
-    time: Time,
+    basis: Basis,
   ): Promise<ReadonlySet<TypeKey>> {
     for (const { group, resource } of types) {
       const type = { group, resource, namespaced: undefined, version: '' };
       const asked = { user, cluster: record.spec, verb, type, candidates: () => ({ namespaces: [], names: [] }) };
-      if (!isNothing(await this.#reach(asked, time))) return new Set([typeKey(type)]);
+      if (!isNothing(await this.#reach(asked, basis))) return new Set([typeKey(type)]);
     }
     return nothingReached;
   }
 
-  async #reach(asked: Parameters<typeof reachOf>[1], time: Time): Promise<Reach['grant']> {
+  async #reach(asked: Parameters<typeof reachOf>[1], basis: Basis): Promise<Reach['grant']> {
     const { grant, untilMs } = await reachOf(this.#options.authorizer, asked);
-    time.untilMs = Math.min(time.untilMs, untilMs);
+    basis.untilMs = Math.min(basis.untilMs, untilMs);
     return grant;
   }
 
@@ -173,13 +183,13 @@ export class ClusterRights {
     question: MemberQuestion,
     reachedTypes: Set<TypeKey>,
   ): Promise<ReadonlyMap<TypeKey, Grant> | HiddenCluster | undefined> {
-    const { user, record, stored, verb, types, time } = question;
+    const { user, record, stored, verb, types, basis } = question;
     const reached: Grant[] = [];
     for (const type of types) {
       const version = stored.types.get(typeKey(type))?.type.version ?? '';
       const candidates = (): Candidates => this.#candidatesIn(question, type);
       const asked = { user, cluster: record.spec, verb, type: { ...type, version }, candidates };
-      const grant = await this.#reach(asked, time);
+      const grant = await this.#reach(asked, basis);
       reached.push(grant);
       if (!isNothing(grant)) reachedTypes.add(typeKey(type));
     }
@@ -195,8 +205,9 @@ export class ClusterRights {
   }
 
   /** Namespaces and names to ask the gateway's authorizer about, where it cannot list them itself. */
-  #candidatesIn({ user, record, stored, verb }: MemberQuestion, type: ScopedType): Candidates {
+  #candidatesIn({ user, record, stored, verb, basis }: MemberQuestion, type: ScopedType): Candidates {
     const view = this.#options.mirror.view(stored.incarnation.id);
+    basis.isMixed = true;
     try {
       const identity = this.#identityAt(user, record);
       const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
@@ -209,19 +220,21 @@ export class ClusterRights {
 
   /** The member's grants in one incarnation, in the order of the types, or why there are none. */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
-    const { user, record, stored, verb, types, time } = question;
+    const { user, record, stored, verb, types, basis } = question;
     const { modes, mirror, reviewer, confirmedAtMs } = this.#options;
     const { id } = stored.incarnation;
     try {
       const identity = this.#identityAt(user, record);
       if (identity === 'self') return this.#ownGrants(question);
       if ((await modes.modeOf(record, id)) === 'review') {
+        basis.isMixed = true;
         const asked = { record, incarnation: id, view: mirror.view(id) };
         const found = await Promise.all(types.map((type) => reviewer.grant(asked, identity, verb, type)));
-        time.untilMs = found.reduce((least, { untilMs }: TimedGrant) => Math.min(least, untilMs), time.untilMs);
+        basis.untilMs = found.reduce((least, { untilMs }: TimedGrant) => Math.min(least, untilMs), basis.untilMs);
         return found.map(({ grant }) => grant);
       }
-      const hidden = this.#hiddenByAge(record, await confirmedAtMs(id), 'roles and bindings', time);
+      const hidden = this.#hiddenByAge(record, await confirmedAtMs(id), 'roles and bindings', basis);
+      basis.subjects = subjectKeysOf(identity);
       return hidden ?? types.map((type) => this.#mirrored(record, id, identity, verb, type));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
@@ -230,11 +243,11 @@ export class ClusterRights {
   }
 
   /** With the person's own credential the index holds what that credential could read when it was last confirmed. */
-  #ownGrants({ record, stored, types, time }: MemberQuestion): readonly Grant[] | HiddenCluster {
+  #ownGrants({ record, stored, types, basis }: MemberQuestion): readonly Grant[] | HiddenCluster {
     const confirmed = types.map((type) => stored.types.get(typeKey(type))?.position.confirmedAtMs ?? 0);
     const oldest = Math.min(...confirmed.filter((ms) => ms > 0));
-    if (!Number.isFinite(oldest)) time.untilMs = 0;
-    const hidden = Number.isFinite(oldest) ? this.#hiddenByAge(record, oldest, 'rows', time) : undefined;
+    if (!Number.isFinite(oldest)) basis.untilMs = 0;
+    const hidden = Number.isFinite(oldest) ? this.#hiddenByAge(record, oldest, 'rows', basis) : undefined;
     return hidden ?? types.map(() => 'all');
   }
 
@@ -243,11 +256,11 @@ export class ClusterRights {
     record: ClusterRecord,
     confirmedAtMs: number | undefined,
     what: string,
-    time: Time,
+    basis: Basis,
   ): HiddenCluster | undefined {
     if (confirmedAtMs === undefined) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
-    time.staleAtMs = Math.min(time.staleAtMs, confirmedAtMs + maxAgeMs);
+    basis.staleAtMs = Math.min(basis.staleAtMs, confirmedAtMs + maxAgeMs);
     const ageMs = now() - confirmedAtMs;
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
   }
@@ -280,7 +293,9 @@ export class ClusterRights {
   }
 }
 
-const noGrants: IncarnationGrants = Object.freeze([]);
+function madeOn({ untilMs, staleAtMs, subjects, isMixed }: Basis) {
+  return { untilMs, staleAtMs, subjects: isMixed ? undefined : subjects };
+}
 
 function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
   return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };

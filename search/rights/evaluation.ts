@@ -4,7 +4,7 @@
 import type { TypeKey } from '../types.ts';
 import type { ClusterPart, HiddenCluster, RightsQuestion } from './cluster-rights.ts';
 import { grantDigest, textDigest } from './grants.ts';
-import type { ChangeJournal } from './journal.ts';
+import type { ChangeJournal, ClusterChange } from './journal.ts';
 import type { Member } from './members.ts';
 import type { RowScope } from './scope.ts';
 
@@ -77,6 +77,11 @@ export class Evaluation {
     return 1 + this.#parts.size + this.#answer.reachable.size + this.#grantedItems;
   }
 
+  /** Whether the answer may be another one after these changes; undefined: any cluster may have changed. */
+  mayDependOn(changes: readonly ClusterChange[] | undefined): boolean {
+    return this.#policy === undefined || changes === undefined || changes.some((change) => this.#isConcerned(change));
+  }
+
   /**
    * Of now. The same object as before when nothing has changed.
    * @throws GatewayError (rejects) as the gateway's authorizer does
@@ -111,9 +116,10 @@ export class Evaluation {
       changed === undefined || policyNow === undefined || policyNow !== this.#policy || nowMs < this.#lastMs;
     this.#policy = policyNow;
     this.#lastMs = nowMs;
-    for (const uid of isAll ? [...members().keys(), ...this.#parts.keys()] : changed) {
-      if (this.#parts.has(uid) || this.#isAsked(members().get(uid))) this.#dirty.add(uid);
-    }
+    if (isAll) {
+      for (const uid of this.#parts.keys()) this.#dirty.add(uid);
+      for (const [uid, member] of members()) if (this.#isAsked(member)) this.#dirty.add(uid);
+    } else for (const change of changed) if (this.#isConcerned(change)) this.#dirty.add(change.uid);
     const monotonicMs = performance.now();
     if (monotonicMs < this.#dueMs && nowMs < this.#staleAtMs) return;
     this.#dueMs = Infinity;
@@ -122,6 +128,12 @@ export class Evaluation {
       if (monotonicMs >= part.untilMs || nowMs >= part.staleAtMs) this.#dirty.add(uid);
       else this.#noteTimes(part);
     }
+  }
+
+  #isConcerned({ uid, subjects }: ClusterChange): boolean {
+    const part = this.#parts.get(uid);
+    if (part === undefined) return this.#isAsked(this.#sources.members().get(uid));
+    return subjects === undefined || part.subjects === undefined || part.subjects.some((key) => subjects.has(key));
   }
 
   #noteTimes({ untilMs, staleAtMs }: ClusterPart): void {
@@ -141,7 +153,7 @@ export class Evaluation {
   #shared(part: ClusterPart): ClusterPart {
     if (part.grants.length > 0 || part.hidden !== undefined) return part;
     const staleAtMs = Math.floor(part.staleAtMs / 1000) * 1000;
-    const key = `${part.isUnread} ${part.untilMs} ${staleAtMs} ${[...part.reached].join()}`;
+    const key = JSON.stringify([part.isUnread, part.untilMs, staleAtMs, [...part.reached], part.subjects ?? null]);
     let alike = this.#alike.get(key);
     if (alike === undefined) {
       if (this.#alike.size >= 1000) this.#alike.clear();

@@ -56,9 +56,9 @@ export class Members {
       const incarnations = this.#groups.get(uid) ?? none;
       const form = known?.stored === incarnations ? known.form : formOf(incarnations);
       next.set(uid, { record, stored: incarnations, form });
-      if (known?.record.spec !== record.spec || known.form !== form) this.#journal.add(uid);
+      if (known?.record.spec !== record.spec || known.form !== form) this.#journal.add({ uid, subjects: undefined });
     }
-    for (const uid of this.#byUid.keys()) if (!next.has(uid)) this.#journal.add(uid);
+    for (const uid of this.#byUid.keys()) if (!next.has(uid)) this.#journal.add({ uid, subjects: undefined });
     this.#byUid = next;
     this.#records = records;
     this.#stored = stored;

@@ -7,6 +7,7 @@ import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeKey } from '../types.ts';
 import { textDigest } from './grants.ts';
 import { rbacGroup } from './rbac.ts';
+import type { SubjectKey } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RbacView } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
@@ -34,7 +35,10 @@ export interface StoredIncarnation {
   readonly types: ReadonlyMap<TypeKey, StoredType>;
 }
 
-export type MirrorListener = (changed: ReadonlySet<string> | undefined) => void;
+/** Whose rights may have changed in one incarnation; undefined: anybody's. */
+export type Affected = ReadonlySet<SubjectKey> | undefined;
+
+export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
 
 /** Rights of every member as the index has them. */
 export interface RightsMirror {
@@ -160,7 +164,7 @@ class Mirror implements RightsMirror {
   }
 
   /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
-  async #goOn(from: string): Promise<ReadonlySet<string> | undefined> {
+  async #goOn(from: string): Promise<ReadonlyMap<string, Affected> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;
     if (mayBeTrimmed && from < (await this.#store.oldestResourceVersion())) return undefined;
     try {
@@ -190,17 +194,25 @@ class Mirror implements RightsMirror {
     this.#applied = reached;
   }
 
-  /** Puts what the log has after `from` into the views; returns up to where, and of which incarnations. */
-  async #follow(into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: Set<string> }> {
+  /** Puts what the log has after `from` into the views; returns up to where, and who is affected. */
+  async #follow(
+    into: Map<string, RbacFeed>,
+    from: string,
+  ): Promise<{ reached: string; changed: Map<string, Affected> }> {
     let reached = from;
-    const changed = new Set<string>();
+    const changed = new Map<string, Set<SubjectKey> | undefined>();
     for (;;) {
       const target = this.#store.resourceVersion();
       if (reached >= target) return { reached, changed };
       const entries = await this.#store.changes(reached, keys, entriesAtOnce);
       for (const entry of entries) {
-        putEntry(this.#viewOf(into, entry.incarnation), entry);
-        changed.add(entry.incarnation);
+        const { incarnation } = entry;
+        const affected = putEntry(this.#viewOf(into, incarnation), entry);
+        const before = changed.get(incarnation);
+        if (affected === undefined || (changed.has(incarnation) && before === undefined))
+          changed.set(incarnation, undefined);
+        else if (before === undefined) changed.set(incarnation, new Set(affected));
+        else for (const subject of affected) before.add(subject);
       }
       const last = entries.at(-1)?.resourceVersion ?? reached;
       reached = entries.length < entriesAtOnce && last < target ? target : last;
@@ -230,9 +242,10 @@ function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
   if (kind !== undefined) view.put(kind, namespace, name, parse(raw));
 }
 
-function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): void {
+/** @returns whose rights may have changed; undefined: anybody's */
+function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): Iterable<SubjectKey> | undefined {
   const kind = kinds.get(type);
-  if (kind !== undefined) view.put(kind, namespace, name, after === undefined ? undefined : parse(after));
+  return kind && view.put(kind, namespace, name, after === undefined ? undefined : parse(after));
 }
 
 /** Bytes that are no JSON grant nothing. */

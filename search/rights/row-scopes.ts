@@ -8,14 +8,20 @@ import { makeRecent } from '../../lib/recent.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import { ClusterRights } from './cluster-rights.ts';
-import type { ClusterRightsOptions } from './cluster-rights.ts';
+import type { ClusterRightsOptions, RightsQuestion } from './cluster-rights.ts';
 import { Evaluation } from './evaluation.ts';
 import type { EvaluationSources, ScopeAnswer } from './evaluation.ts';
 import { ChangeJournal } from './journal.ts';
+import type { ClusterChange } from './journal.ts';
 import { Members, recordUidOf } from './members.ts';
 import type { RightsMirror } from './mirror.ts';
 import type { RowVerb } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
+
+/** What {@link Scopes.scope} is asked. */
+export interface ScopeQuestion extends RightsQuestion {
+  readonly clusters: readonly string[] | undefined;
+}
 
 /** The only code of the index that knows rights. */
 export interface Scopes {
@@ -31,8 +37,9 @@ export interface Scopes {
    * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
    * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
    * function that ends it.
+   * @param of only the scope of this question; undefined: any
    */
-  onChange(listener: () => void): () => void;
+  onChange(listener: () => void, of?: ScopeQuestion): () => void;
 }
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
@@ -85,14 +92,24 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
     },
     now,
   };
-  const listeners = new Set<() => void>();
+  // By what is listened for, so that equal questions are looked at once.
+  const listeners = new Map<string, Set<() => void>>();
+  const tell = (changes: readonly ClusterChange[] | undefined): void => {
+    for (const [key, set] of listeners) {
+      // A question whose evaluation was forgotten, or that was never asked, has nothing to compare with.
+      if (evaluations.peek(key)?.mayDependOn(changes) !== false) for (const listener of set) listener();
+    }
+  };
   mirror.onChange((changed) => {
-    if (changed === undefined) journal.addAll();
-    else for (const incarnation of changed) journal.add(recordUidOf(incarnation));
-    for (const listener of listeners) listener();
+    const changes = changed && [...changed].map(([id, subjects]) => ({ uid: recordUidOf(id), subjects }));
+    if (changes === undefined) journal.addAll();
+    else for (const change of changes) journal.add(change);
+    tell(changes);
   });
+  const keyOf = (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]): string =>
+    JSON.stringify([numberOf(user), verb, types.map(typeKey), names?.toSorted() ?? null]);
   const evaluationOf = (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]) => {
-    const key = JSON.stringify([numberOf(user), verb, types.map(typeKey), names?.toSorted() ?? null]);
+    const key = keyOf(user, verb, types, names);
     let evaluation = evaluations.get(key);
     if (evaluation === undefined) {
       evaluation = new Evaluation(sources, { user, verb, types }, names);
@@ -110,13 +127,18 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
       if (evaluation.size !== sizeBefore && evaluations.peek(key) === evaluation) evaluations.set(key, evaluation);
       return answer;
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    onChange(listener, of) {
+      const key = of === undefined ? '' : keyOf(of.user, of.verb, of.types, of.clusters);
+      const set = listeners.get(key) ?? new Set();
+      listeners.set(key, set.add(listener));
+      return () => {
+        if (set.delete(listener) && set.size === 0 && listeners.get(key) === set) listeners.delete(key);
+      };
     },
     changed: (incarnation) => {
-      journal.add(recordUidOf(incarnation));
-      for (const listener of listeners) listener();
+      const change = { uid: recordUidOf(incarnation), subjects: undefined };
+      journal.add(change);
+      tell([change]);
     },
   };
 }

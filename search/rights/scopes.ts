@@ -102,7 +102,7 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   scopes = made;
   return {
     scope: (user, verb, types, names) => made.scope(user, verb, types, names),
-    onChange: (listener) => made.onChange(listener),
+    onChange: (listener, of) => made.onChange(listener, of),
     close: () => mirror.close(),
   };
 }
