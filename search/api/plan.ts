@@ -12,7 +12,6 @@ import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
-import type { Visible } from './visible.ts';
 
 /** What the caller may see of the types it asks for. */
 export interface Sight {
@@ -108,11 +107,22 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Rights of a watch, asked again as long as it lasts. */
-export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<Visible> {
+/** Scopes of answers that are the same as for the last equal question, by what else they depend on. */
+const planned = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly scopes: Map<string, RowScope> }>();
+
+/** Rights of a watch, asked again as long as it lasts: little work while nothing has changed. */
+export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<RowScope> {
+  const key = JSON.stringify([of.types, of.cluster]);
   return async () => {
-    const { scope, warnings } = await planAnswer(of, dependencies);
-    return { scope, warnings };
+    const sight = await see(of, dependencies);
+    // Owners may be of any type: rights to those are asked for, too.
+    if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
+    let known = planned.get(sight.answer);
+    if (known?.catalog !== sight.catalog)
+      planned.set(sight.answer, (known = { catalog: sight.catalog, scopes: new Map() }));
+    let scope = known.scopes.get(key);
+    if (scope === undefined) known.scopes.set(key, (scope = (await planOf(sight, dependencies)).scope));
+    return scope;
   };
 }
 

@@ -4,14 +4,6 @@ import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
-import type { Warning } from './answer-body.ts';
-
-/** What one caller may see now. */
-export interface Visible {
-  readonly scope: RowScope;
-  /** Rows that are hidden or old, of clusters the caller may know of. */
-  readonly warnings: readonly Warning[];
-}
 
 /** Who may see what. */
 export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;

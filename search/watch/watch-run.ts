@@ -63,7 +63,7 @@ export class WatchRun {
 
   /** @returns whether the rights have changed; then all that follows from it was sent */
   async followRights(): Promise<boolean> {
-    const { scope: after } = await this.#question.visible();
+    const after = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
     const { query, keys, types } = this.#question;
     const { events, position } = await rightsEvents(this.#dependencies.store, this.#dependencies.feed, {

@@ -1,5 +1,4 @@
 // Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
-import type { RowScope } from '../../rights/scope.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../list-options.ts';
 import { visibleNow } from '../plan.ts';
@@ -18,7 +17,7 @@ export async function fetchWatchStart(
   const { after, fromNow, notOlderThan } = start;
   await waitForVersion(store, notOlderThan);
   await requireInLog(store, notOlderThan, after === undefined);
-  const listScope = async (): Promise<RowScope> => (await visibleNow({ ...of, verb: 'list' }, dependencies)()).scope;
+  const listScope = visibleNow({ ...of, verb: 'list' }, dependencies);
   return {
     after: fromNow ? store.resourceVersion() : after,
     before: after === undefined ? undefined : (scope) => issuedRights.before(of, after, scope, listScope),
