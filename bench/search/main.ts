@@ -276,8 +276,8 @@ const runsForMs = 1000;
 
 /** Asks and reads every row. @returns rows, or the count */
 async function askStore(store: SqliteStore, scope: RowScope, { query, ask }: Question): Promise<number> {
-  if (ask === 'count') return store.count(query, scope);
-  if ('facet' in ask) return (await store.facets(query, scope, ask.facet, 100_000)).length;
+  if (ask === 'count') return (await store.count(query, scope)).count;
+  if ('facet' in ask) return (await store.facets(query, scope, ask.facet, 100_000)).counts.length;
   let rows = 0;
   const page = await store.list(query, scope, ask);
   for await (const chunk of page.chunks) rows += chunk.length;

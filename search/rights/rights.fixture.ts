@@ -110,7 +110,13 @@ export function makeTestStore(): TestStore {
       const chunks = (async function* () {
         for (const row of found) yield [row];
       })();
-      return { resourceVersion: String(version), next: undefined, remaining: undefined, chunks };
+      return {
+        resourceVersion: String(version),
+        rightsVersion: String(version),
+        next: undefined,
+        remaining: undefined,
+        chunks,
+      };
     },
     changes: async (resourceVersion, types, limit) => {
       reads.changes += 1;

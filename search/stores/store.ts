@@ -47,6 +47,23 @@ export interface Commit {
   readonly deleted: number;
 }
 
+/**
+ * Who writes a shard of a shared store: the holder of its lease, in its term. Checked by the last statement of each
+ * write. Left out for a store of one process.
+ */
+export interface ShardWriter {
+  readonly shard: number;
+  readonly epoch: number;
+}
+
+/** What a read saw. Every answer of a store carries it. */
+export interface ReadPoint {
+  /** 19 digits: all changes up to here, and none after, are in the answer. */
+  readonly resourceVersion: string;
+  /** 19 digits: the newest change of an RBAC object (roles, bindings) in what was read; '' when none is kept. */
+  readonly rightsVersion: string;
+}
+
 /** A row as stored, for the comparison of a relist. */
 export interface StoredVersion extends ObjectKey {
   readonly uid: string;
@@ -92,10 +109,8 @@ export interface RowRead {
   readonly raw: Uint8Array;
 }
 
-/** One page; all but `chunks` is known before the first row. */
-export interface Page {
-  /** Of the whole index when the page was planned; 19 digits. */
-  readonly resourceVersion: string;
+/** One page, as of the moment it was planned; all but `chunks` is known before the first row. */
+export interface Page extends ReadPoint {
   /** Where the next page begins; undefined on the last one. */
   readonly next: Cursor | undefined;
   /** Undefined also where counting would read more objects than a question may. */
@@ -117,6 +132,21 @@ export type FacetBy = 'cluster' | 'namespace' | 'type' | { readonly label: strin
 export interface FacetCount {
   readonly value: string;
   readonly count: number;
+}
+
+/** How many rows a query finds. */
+export interface Counted extends ReadPoint {
+  readonly count: number;
+}
+
+/** How many rows have each value; the most frequent first. */
+export interface Facets extends ReadPoint {
+  readonly counts: readonly FacetCount[];
+}
+
+/** Values that rows have, in the order of their UTF-8 bytes. */
+export interface FoundValues extends ReadPoint {
+  readonly values: readonly string[];
 }
 
 /** One change of the log, in the order of commits. */
@@ -159,25 +189,39 @@ export interface IndexStore {
   types(): Promise<readonly StoredType[]>;
   /** Rows of one type as stored, sorted by namespace and name. */
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
-  apply(batch: WriteBatch): Promise<Commit>;
-  /** Deletes all rows of an incarnation, or of one of its types; each is an entry of the log. */
-  forget(incarnation: string, type?: ResourceType): Promise<Commit>;
+  /**
+   * Changes whenever {@link types} would name another incarnation or type, or one became whole or stopped being so; not
+   * with every row.
+   */
+  catalogVersion(): Promise<string>;
+  /**
+   * @throws FencedError (rejects) when `writer` no longer holds its shard
+   * @throws IndexFullError (rejects) when the store takes no more rows of the type
+   */
+  apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit>;
+  /**
+   * Deletes all rows of an incarnation, or of one of its types; each is an entry of the log. Writes take effect in the
+   * order of the calls. @throws FencedError (rejects) as `apply`; then some of the rows may be gone
+   */
+  forget(incarnation: string, type?: ResourceType, writer?: ShardWriter): Promise<Commit>;
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
   /**
    * @throws GatewayError (rejects) BAD_REQUEST with `refuse` when more objects would have to be read than a question
    * may
    */
-  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<number>;
+  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted>;
   /** @throws GatewayError (rejects) BAD_REQUEST when more objects would have to be read than a question may */
-  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]>;
+  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<Facets>;
   /**
    * Values of a label or path that begin with `prefix`, among the rows of the query. @throws GatewayError (rejects) as
    * `facets`
    */
-  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]>;
+  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<FoundValues>;
 
-  /** The newest 19-digit resourceVersion whose changes are all readable. */
+  /** Where a read of now would be: everything committed before the call is in it. */
+  readPoint(): Promise<ReadPoint>;
+  /** The newest 19-digit resourceVersion that this process knows of; its changes are all readable. */
   resourceVersion(): string;
   /** Oldest resourceVersion from which `changes` can still go on. */
   oldestResourceVersion(): Promise<string>;

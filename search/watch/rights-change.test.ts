@@ -27,12 +27,13 @@ function entry(version: number, namespace: string, name: string, kind: 'made' | 
 
 /** A store of these rows at version 1050, with this log. */
 function storeOf(rows: readonly RowRead[], log: readonly LogEntry[]) {
+  const point = { resourceVersion: '1050', rightsVersion: '' };
   const seen = (each: RowScope): RowRead[] => rows.filter((one) => scopeAllows(each, one));
   return {
-    count: (_: unknown, each: RowScope) => Promise.resolve(seen(each).length),
+    count: (_: unknown, each: RowScope) => Promise.resolve({ ...point, count: seen(each).length }),
     list: (_: unknown, each: RowScope) =>
       Promise.resolve({
-        resourceVersion: '1050',
+        ...point,
         next: undefined,
         remaining: undefined,
         chunks: (async function* () {

@@ -46,7 +46,7 @@ export async function rightsEvents(
 ): Promise<{ readonly events: readonly RightsEvent[]; readonly position: string }> {
   const { query, types, before, after, position, wasSent } = change;
   const [less, more] = differingScopes(before, after);
-  const difference = Math.abs((await store.count(query, less)) - (await store.count(query, more)));
+  const difference = Math.abs((await store.count(query, less)).count - (await store.count(query, more)).count);
   if (difference > mostRows) throw tooMany();
   const lost = await rowsOf(store, query, less, (row) => !scopeAllows(after, row));
   const gained = await rowsOf(store, query, more, (row) => !scopeAllows(before, row));

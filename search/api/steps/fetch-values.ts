@@ -10,7 +10,7 @@ export async function fetchCount(
   { plan }: Planned<CountsQuestion, unknown, RowsPlan>,
   { store }: AnswerDependencies,
 ): Promise<object> {
-  const count = await store.count(plan.query, plan.scope, 'refuse');
+  const { count } = await store.count(plan.query, plan.scope, 'refuse');
   return { kind: 'Counts', apiVersion: searchVersion, resources: resourcesOf(plan), count };
 }
 
@@ -19,7 +19,7 @@ export async function fetchFacets(
   { store }: AnswerDependencies,
 ): Promise<object> {
   const { by, byText, limit } = question;
-  const facets = await store.facets(plan.query, plan.scope, by, limit);
+  const { counts: facets } = await store.facets(plan.query, plan.scope, by, limit);
   return { kind: 'Facets', apiVersion: searchVersion, resources: resourcesOf(plan), by: byText, facets };
 }
 
@@ -28,7 +28,7 @@ export async function fetchValues(
   { store }: AnswerDependencies,
 ): Promise<object> {
   const { by, byText, prefix, limit } = question;
-  const values = await store.values(plan.query, plan.scope, by, prefix, limit);
+  const { values } = await store.values(plan.query, plan.scope, by, prefix, limit);
   return { kind: 'Values', apiVersion: searchVersion, resources: resourcesOf(plan), by: byText, values };
 }
 

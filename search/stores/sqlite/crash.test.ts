@@ -157,9 +157,9 @@ async function checkPrefix(
     const names = namesAfter(step);
     const { names: stored } = reader.operations.versions({ incarnation: crashIncarnation.id, type: crashType });
     assert.deepEqual(stored.toSorted(), names.toSorted());
-    assert.equal(await reader.operations.count({ query: allOf(crashType), scope: sent }), names.length);
+    assert.equal((await reader.operations.count({ query: allOf(crashType), scope: sent })).found, names.length);
     const last = { ...allOf(crashType), labels: [{ key: 'step', operator: 'In', values: [String(step)] }] } as const;
-    assert.equal(await reader.operations.count({ query: last, scope: sent }), step === 0 ? 0 : 2);
+    assert.equal((await reader.operations.count({ query: last, scope: sent })).found, step === 0 ? 0 : 2);
     const page = await reader.operations.list({ query: allOf(crashType), scope: sent, page: {} });
     assert.equal(rowsOfChunk(page.first).length, names.length);
     known.set(digest, step);
@@ -281,7 +281,7 @@ test('what was committed before SIGKILL is there after it', async () => {
     assert.ok(step >= acknowledged);
     const stored = await store.versions(crashIncarnation.id, crashType);
     assert.deepEqual(stored.map(({ name }) => name).toSorted(), namesAfter(step).toSorted());
-    assert.equal(await store.count(allOf(crashType), scope), namesAfter(step).length);
+    assert.equal((await store.count(allOf(crashType), scope)).count, namesAfter(step).length);
   } finally {
     await store.close();
   }

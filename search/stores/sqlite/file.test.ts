@@ -77,15 +77,17 @@ describe('the file of the index', () => {
     assertAnew(/this program knows/);
   });
 
-  test('an index of the first schema is kept and gets a name of its own', () => {
+  test('an index of the first schema is kept, gets a name of its own and counts its last change as one of rights', () => {
     makeMarked();
     const older = new DatabaseSync(file());
-    older.exec(`DELETE FROM meta WHERE key = 'store'; PRAGMA user_version = 1`);
+    older.exec(`DELETE FROM meta WHERE key IN ('store', 'rights'); PRAGMA user_version = 1`);
     older.close();
     const { db, close } = open();
     const id = readStoreId(db);
     assert.match(id, /^[\da-f]{16}$/);
     assert.equal(db.prepare('SELECT key FROM type').get()!.key, 'pods.');
+    const valueOf = (key: string) => db.prepare('SELECT value FROM meta WHERE key = ?').get(key)!.value;
+    assert.equal(valueOf('rights'), valueOf('sequence'));
     close();
     const again = open();
     assert.equal(readStoreId(again.db), id);

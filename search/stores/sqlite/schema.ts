@@ -8,7 +8,7 @@ import { newStoreId } from '../index-version.ts';
 export const applicationId = 0x50436978;
 
 /** `PRAGMA user_version`; a newer file than ours is set aside, an older one migrated. */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /** Slots of one incarnation are numbered within its range: `slot = incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
@@ -20,6 +20,8 @@ export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
 export const metaKey = {
   /** Time of the last commit in microseconds. */
   sequence: 'sequence',
+  /** Time of the last change of a role or binding in microseconds; 0 for none. */
+  rights: 'rights',
   /** Changes after this one are all in the log. */
   trimmed: 'trimmed',
   /** Grows with every new type, incarnation or slot, so that readers know when to read them again. */
@@ -81,6 +83,7 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
   db.exec(tables);
   const meta = db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)');
   meta.run(metaKey.sequence, startUs);
+  meta.run(metaKey.rights, 0);
   meta.run(metaKey.trimmed, startUs);
   meta.run(metaKey.catalog, 0);
   meta.run(metaKey.paths, pathsDigest);
@@ -93,6 +96,9 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
   // Version 1 had no id; resourceVersions it has issued expire once.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
+  // Version 2 did not note when rights changed: the last change of all is no older.
+  (db) =>
+    void db.exec(`INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}'`),
 ];
 
 /** The id of the store in a file. */

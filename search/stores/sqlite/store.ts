@@ -11,26 +11,30 @@ import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
 import type {
   Commit,
+  Counted,
   FacetBy,
-  FacetCount,
+  Facets,
+  FoundValues,
   IndexStore,
   LogEntry,
   Page,
   PageRequest,
+  ReadPoint,
   StoredType,
   StoredVersion,
   WriteBatch,
 } from '../store.ts';
-import type { BodyLimits } from './read/body-budget.ts';
+import type { BodyLimits } from '../body-budget.ts';
 import { pageOf, pointPage } from './read/chunked-page.ts';
 import { openPointReader, type PointReader } from './read/point-reader.ts';
 import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
-import { compareKeys } from './text-order.ts';
-import { packBatch, type WorkerEvent } from './threads/messages.ts';
+import { compareKeys } from '../text-order.ts';
+import { packBatch, type WorkerEvent, type WriterState } from './threads/messages.ts';
 import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
 import type { WriterData } from './threads/writer-worker.ts';
+import type { Moment } from './transaction.ts';
 import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
 
 export interface SqliteOptions {
@@ -79,9 +83,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
   let stopped: readonly TypeKey[] = [];
+  let index: SqliteIndex | undefined;
   const onEvent = (event: WorkerEvent): void => {
     if (event.kind === 'stopped') stopped = event.types;
-    reportEvent(event, options);
+    if (event.kind === 'committed') index?.advance(event.state);
+    else reportEvent(event, options);
   };
   const onDeath = (error: unknown): void =>
     options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
@@ -101,10 +107,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const { file } = opened;
   const readerData = { file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits: options.bodyLimits };
   const readers = new ReaderThreads({ count, data: readerData, onEvent, onDeath });
-  return new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+  index = new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+  return index;
 }
 
-function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBroken }: SqliteOptions): void {
+function reportEvent(
+  event: Exclude<WorkerEvent, { kind: 'committed' }>,
+  { directory, onStopped, onDamage, onBroken }: SqliteOptions,
+): void {
   if (event.kind === 'stopped') onStopped?.(event.types);
   else if (event.kind === 'trouble') onDamage?.(`the index in ${directory}: ${event.message}`);
   else if (event.kind === 'set-aside') onDamage?.(event.message);
@@ -118,7 +128,7 @@ function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBro
 interface Opened {
   readonly file: string;
   readonly storeId: string;
-  readonly sequence: number;
+  readonly state: WriterState;
 }
 
 /** The error of a worker that could not open the file, without the wrapping of a worker that ended. */
@@ -153,7 +163,7 @@ class SqliteIndex implements SqliteStore {
   readonly #scopes = new SentScopes();
   readonly #versions: IndexVersions;
   readonly #listeners = new Set<(resourceVersion: string) => void>();
-  #sequence: number;
+  #state: WriterState;
 
   constructor({ writer, readers, points }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
     this.#writer = writer;
@@ -161,12 +171,16 @@ class SqliteIndex implements SqliteStore {
     this.#points = points;
     this.id = opened.storeId;
     this.#versions = indexVersionsOf(opened.storeId);
-    this.#sequence = opened.sequence;
+    this.#state = opened.state;
     this.stoppedTypes = stoppedTypes;
   }
 
   types(): Promise<readonly StoredType[]> {
     return this.#ask('types', undefined);
+  }
+
+  async catalogVersion(): Promise<string> {
+    return String(this.#state.typesVersion);
   }
 
   async versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]> {
@@ -175,21 +189,11 @@ class SqliteIndex implements SqliteStore {
 
   async apply(batch: WriteBatch): Promise<Commit> {
     const packed = packBatch(batch);
-    const answer = await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
-    const { commit, sequence } = answer as { commit: Commit; sequence: number };
-    this.#advance(sequence);
-    return commit;
+    return (await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer])) as Commit;
   }
 
   async forget(incarnation: string, type?: ResourceType): Promise<Commit> {
-    let deleted = 0;
-    for (;;) {
-      const answer = await this.#writer.call('forget', { incarnation, type: type && typeKey(type) });
-      const { commit, isDone, sequence } = answer as { commit: Commit; isDone: boolean; sequence: number };
-      this.#advance(sequence);
-      deleted += commit.deleted;
-      if (isDone) return { ...commit, deleted };
-    }
+    return (await this.#writer.call('forget', { incarnation, type: type && typeKey(type) })) as Commit;
   }
 
   async list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page> {
@@ -198,26 +202,33 @@ class SqliteIndex implements SqliteStore {
       throw new GatewayError('BAD_REQUEST', message);
     }
     const point = this.#points.find(query, scope, page);
-    if (point !== undefined) return pointPage(point, this.#versions.make(point.sequence), page.withRemaining);
+    if (point !== undefined) return pointPage(point, this.#pointOf(point), page.withRemaining);
     const keys = await this.#askOf('list', query, scope, { page });
     const read = (ids: Float64Array, sequence: number) => this.#ask('bodies', { ids, sequence });
-    return pageOf(keys, this.#versions.make(keys.sequence), read);
+    return pageOf(keys, this.#pointOf(keys), read);
   }
 
-  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<number> {
-    return this.#askOf('count', query, scope, { overBudget });
+  async count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted> {
+    const counted = await this.#askOf('count', query, scope, { overBudget });
+    return { ...this.#pointOf(counted), count: counted.found };
   }
 
-  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]> {
-    return this.#askOf('facets', query, scope, { by, limit });
+  async facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<Facets> {
+    const facets = await this.#askOf('facets', query, scope, { by, limit });
+    return { ...this.#pointOf(facets), counts: facets.found };
   }
 
-  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]> {
-    return this.#askOf('values', query, scope, { by, prefix, limit });
+  async values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<FoundValues> {
+    const values = await this.#askOf('values', query, scope, { by, prefix, limit });
+    return { ...this.#pointOf(values), values: values.found };
+  }
+
+  async readPoint(): Promise<ReadPoint> {
+    return this.#pointOf(this.#points.moment() ?? (await this.#ask('moment', undefined)));
   }
 
   resourceVersion(): string {
-    return this.#versions.make(this.#sequence);
+    return this.#versions.make(this.#state.sequence);
   }
 
   async oldestResourceVersion(): Promise<string> {
@@ -260,10 +271,17 @@ class SqliteIndex implements SqliteStore {
     await this.#writer.close();
   }
 
-  #advance(to: number): void {
-    if (to <= this.#sequence) return;
-    this.#sequence = to;
-    const resourceVersion = this.#versions.make(to);
+  #pointOf({ sequence, rights }: Moment): ReadPoint {
+    const rightsVersion = rights === 0 ? '' : this.#versions.make(rights);
+    return { resourceVersion: this.#versions.make(sequence), rightsVersion };
+  }
+
+  /** Takes what the writer says of itself: before it answers, and after each transaction of a long deletion. */
+  advance(state: WriterState): void {
+    const isOld = state.sequence <= this.#state.sequence;
+    this.#state = state;
+    if (isOld) return;
+    const resourceVersion = this.#versions.make(state.sequence);
     for (const listener of this.#listeners) listener(resourceVersion);
   }
 

@@ -24,11 +24,18 @@ export class TermTestSets {
   }
 }
 
-export interface Transaction {
+/** What a reading saw, in microseconds. */
+export interface Moment {
+  /** Time of the last commit. */
+  readonly sequence: number;
+  /** Time of the last change of a role or binding; 0 for none. */
+  readonly rights: number;
+}
+
+/** Of one transaction: the last commit it sees, and the rights in it. */
+export interface Transaction extends Moment {
   readonly sql: Sql;
   readonly catalog: Catalog;
-  /** Time of the last commit it sees, microseconds. */
-  readonly sequence: number;
   readonly versions: IndexVersions;
   readonly tests: TermTestSets;
   readonly memory: RowCountMemory;

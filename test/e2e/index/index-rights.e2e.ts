@@ -127,7 +127,7 @@ async function shownRows(member: RightsMember, type: WorldType, scope: RowScope)
     after = page.next;
   }
   assert.equal(shown.size, count, 'no row twice');
-  assert.equal(await store.count(query, scope), count);
+  assert.equal((await store.count(query, scope)).count, count);
   return shown;
 }
 

@@ -9,7 +9,7 @@ import type { Grant } from '../../../rights/scope.ts';
 import type { FacetBy, FacetCount, PageRequest } from '../../store.ts';
 import { rowsOfChunk } from '../read/bodies.ts';
 import type { Grants } from '../read/extents.ts';
-import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader } from '../read/reader.ts';
 import { openSqliteStore } from '../store.ts';
 
@@ -109,17 +109,21 @@ test('what a reader remembers is what a look at every row finds, while rows come
           );
         }
         const all = seen(listed);
-        assert.equal(await reader.operations.count({ query: list, scope }), all.length, `${who}, round ${round}`);
+        assert.equal(
+          (await reader.operations.count({ query: list, scope })).found,
+          all.length,
+          `${who}, round ${round}`,
+        );
         for (const by of facets) {
-          const found = await reader.operations.facets({ query: list, scope, by, limit: 1000 });
+          const { found } = await reader.operations.facets({ query: list, scope, by, limit: 1000 });
           assert.deepEqual(inOrder(found), countsOf(all, by), `${who}, round ${round}, ${JSON.stringify(by)}`);
         }
         for (const nameContains of parts) {
           const query = { ...list, nameContains };
           const named = all.filter(({ name }) => nameContains.every((part) => name.includes(part)));
           const what = `${who}, round ${round}, ${nameContains.join(' and ')}`;
-          assert.equal(await reader.operations.count({ query, scope }), named.length, what);
-          const found = await reader.operations.facets({ query, scope, by: 'namespace', limit: 1000 });
+          assert.equal((await reader.operations.count({ query, scope })).found, named.length, what);
+          const { found } = await reader.operations.facets({ query, scope, by: 'namespace', limit: 1000 });
           assert.deepEqual(inOrder(found), countsOf(named, 'namespace'), what);
         }
       }

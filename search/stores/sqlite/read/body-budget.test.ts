@@ -10,8 +10,8 @@ import { parsePath } from '../../../query/path.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import type { Cursor, PageRequest } from '../../store.ts';
 import { rowsOfChunk } from './bodies.ts';
-import { BodyBudget, defaultBodyLimits, type BodyLimits } from './body-budget.ts';
-import { listModel, rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { BodyBudget, defaultBodyLimits, type BodyLimits } from '../../body-budget.ts';
+import { listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader, type Reader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
 
@@ -200,7 +200,7 @@ describe('conditions that only bodies answer', () => {
       const { uids, next, warnings } = await list(wanted, page);
       assert.deepEqual([uids, next, warnings], [expected, undefined, undefined]);
     }
-    assert.equal(await reader.operations.count({ query: wanted, scope: scopeOf(0) }), expected.length);
+    assert.equal((await reader.operations.count({ query: wanted, scope: scopeOf(0) })).found, expected.length);
   });
 
   test('what follows a page is counted, or left out with a warning where that would read more', async () => {
@@ -245,16 +245,16 @@ describe('conditions that only bodies answer', () => {
       }
     }
     const few = ask({ ...allOf(pods), namespaces: ['few'] });
-    const valuesOf = (await few.facets()).map(({ value, count }) => [value, count]);
+    const valuesOf = (await few.facets()).found.map(({ value, count }) => [value, count]);
     assert.deepEqual(valuesOf, [
       ['v0', 2],
       ['v1', 2],
       ['v2', 1],
       ['v3', 1],
     ]);
-    assert.deepEqual(await few.values(), ['v0', 'v1', 'v2', 'v3']);
-    assert.equal(await few.count(), 6);
-    assert.deepEqual(await few.byCluster(), [
+    assert.deepEqual((await few.values()).found, ['v0', 'v1', 'v2', 'v3']);
+    assert.equal((await few.count()).found, 6);
+    assert.deepEqual((await few.byCluster()).found, [
       { value: 'east', count: 3 },
       { value: 'west', count: 3 },
     ]);
@@ -290,7 +290,7 @@ describe('conditions that only bodies answer', () => {
       assert.deepEqual(rest, { count: 300 - first.count, next: undefined });
       // Questions that could only be refused are not refused by time.
       assert.deepEqual(await pageOf({ limit: 1000, overBudget: 'refuse' }), { count: 300, next: undefined });
-      assert.equal(await hurried.operations.count({ query, scope: all, overBudget: 'refuse' }), 300);
+      assert.equal((await hurried.operations.count({ query, scope: all, overBudget: 'refuse' })).found, 300);
     } finally {
       hurried.close();
     }

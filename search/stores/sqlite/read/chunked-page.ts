@@ -1,6 +1,6 @@
 // Makes the page a caller reads from what a reader has answered: the first rows are there, the rest are asked for chunk
 // by chunk as the consumer goes on.
-import type { Page, RowRead } from '../../store.ts';
+import type { Page, ReadPoint, RowRead } from '../../store.ts';
 import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import type { PointRead } from './point-reader.ts';
 import type { ReadPage } from './reader.ts';
@@ -14,11 +14,11 @@ export type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChu
 /** @param read asks a reader for the rows behind the first ones */
 export function pageOf(
   { sequence, left, next, remaining, warnings, first }: ReadPage,
-  resourceVersion: string,
+  point: ReadPoint,
   read: ReadChunk,
 ): Page {
   return {
-    resourceVersion,
+    ...point,
     next,
     remaining,
     ...(warnings === undefined ? {} : { warnings }),
@@ -28,12 +28,12 @@ export function pageOf(
 }
 
 /** The page of one object that was read by its key. */
-export function pointPage({ rows }: PointRead, resourceVersion: string, withRemaining = false): Page {
+export function pointPage({ rows }: PointRead, point: ReadPoint, withRemaining = false): Page {
   const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
     if (rows.length > 0) yield rows;
   };
   return {
-    resourceVersion,
+    ...point,
     next: undefined,
     remaining: withRemaining ? 0 : undefined,
     chunks: { [Symbol.asyncIterator]: chunks },

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { allOf } from '../../../query/list-query.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
 
 const pods = typeInfo('', 'pods');
@@ -30,10 +30,11 @@ test('who sees everything of a type does not see a cluster whose objects of it c
     const query = allOf(pods);
     const seen = async () => {
       const page = await store.list(query, scope, {});
-      const facets = await store.facets(query, scope, { label: 'app' }, 10);
-      const byCluster = await store.facets(query, scope, 'cluster', 10);
+      const { counts: facets } = await store.facets(query, scope, { label: 'app' }, 10);
+      const { counts: byCluster } = await store.facets(query, scope, 'cluster', 10);
       const names = (await Array.fromAsync(page.chunks)).flat().map(({ name }) => name);
-      return { names, count: await store.count(query, scope), facets, byCluster };
+      const { count } = await store.count(query, scope);
+      return { names, count, facets, byCluster };
     };
     const expected = {
       names: ['my-pod'],

@@ -10,11 +10,10 @@ import { typeKey } from '../../../types.ts';
 import type { PageRequest, RowRead } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../catalog.ts';
 import { metaKey, slotsPerIncarnation } from '../schema.ts';
+import type { Moment } from '../transaction.ts';
 
 /** What was found at one moment. */
-export interface PointRead {
-  /** Time of the last commit it sees, microseconds. */
-  readonly sequence: number;
+export interface PointRead extends Moment {
   /** None or one. */
   readonly rows: readonly RowRead[];
 }
@@ -25,6 +24,8 @@ export interface PointReader {
    * cannot be read.
    */
   find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined;
+  /** What a reading of now sees; undefined where `find` would be. */
+  moment(): Moment | undefined;
   close(): void;
 }
 
@@ -44,6 +45,7 @@ const restMs = 5000;
 
 type Found = readonly [
   sequence: number,
+  rights: number,
   catalogVersion: number,
   slot: number | null,
   uid: string,
@@ -67,7 +69,7 @@ export function openPointReader(file: string, nowMs: () => number = () => perfor
   try {
     return new PointConnection(file, nowMs);
   } catch {
-    return { find: () => undefined, close: () => undefined };
+    return { find: () => undefined, moment: () => undefined, close: () => undefined };
   }
 }
 
@@ -75,6 +77,7 @@ class PointConnection implements PointReader {
   readonly #db: DatabaseSync;
   readonly #byKey: StatementSync;
   readonly #byName: StatementSync;
+  readonly #moment: StatementSync;
   readonly #catalogVersion: StatementSync;
   readonly #nowMs: () => number;
   #catalog = new Catalog();
@@ -90,28 +93,44 @@ class PointConnection implements PointReader {
     this.#nowMs = nowMs;
     this.#byKey = prepare(db, 'INDEXED BY obj_key ON o.t = ? AND o.place = ? AND o.name = ?');
     this.#byName = prepare(db, 'INDEXED BY obj_name ON o.t = ? AND o.name = ? AND o.place >= ? AND o.place < ?');
+    this.#moment = db.prepare(
+      `SELECT value AS sequence, (SELECT value FROM meta WHERE key = '${metaKey.rights}') AS rights
+      FROM meta WHERE key = '${metaKey.sequence}'`,
+    );
     this.#catalogVersion = db.prepare(`SELECT value FROM meta WHERE key = '${metaKey.catalog}'`);
   }
 
   find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined {
     const point = pointOf(query, page);
-    const startedMs = this.#nowMs();
-    if (point === undefined || startedMs < this.#restUntilMs) return undefined;
-    try {
+    if (point === undefined) return undefined;
+    return this.#quickly(() => {
       const read = this.#look(point, scope);
       if (read !== undefined) return read;
       this.#refresh();
       return this.#look(point, scope);
+    });
+  }
+
+  moment(): Moment | undefined {
+    return this.#quickly(() => this.#moment.get() as unknown as Moment);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  /** Undefined where a look-up failed, and for a while after look-ups were slow. */
+  #quickly<T>(look: () => T): T | undefined {
+    const startedMs = this.#nowMs();
+    if (startedMs < this.#restUntilMs) return undefined;
+    try {
+      return look();
     } catch {
       // A lock, or a fault that the readers meet as well and know how to report.
       return undefined;
     } finally {
       this.#noteTime(startedMs);
     }
-  }
-
-  close(): void {
-    this.#db.close();
   }
 
   #noteTime(startedMs: number): void {
@@ -139,15 +158,18 @@ class PointConnection implements PointReader {
   #look(point: Point, scope: RowScope): PointRead | undefined {
     const t = this.#catalog.types.get(point.type) ?? none;
     let sequence: number | undefined;
+    let rights = 0;
     const rows: RowRead[] = [];
     for (const incarnation of this.#catalog.ofCluster(point.cluster)) {
       const grant = scope.grants.get(incarnation.id)?.get(point.type) ?? noGrant;
       const isOutside = point.namespace !== undefined && !grantAllows(grant, point.namespace, point.name);
       const found = this.#lookUp(isOutside ? none : t, incarnation, point);
       // The catalog is old, or there was a commit between two statements.
-      if (found[0]![1] !== this.#catalog.version || (sequence ??= found[0]![0]) !== found[0]![0]) return undefined;
+      const [foundAt, rightsAt, catalogVersion] = found[0]!;
+      if (catalogVersion !== this.#catalog.version || (sequence ??= foundAt) !== foundAt) return undefined;
+      rights = rightsAt;
       if (found.length === mostNamed) return undefined;
-      for (const [, , slot, uid, , raw] of found) {
+      for (const [, , , slot, uid, , raw] of found) {
         if (slot === null) continue;
         const { namespace } = this.#catalog.slot(slot);
         if (!grantAllows(grant, namespace, point.name)) continue;
@@ -156,7 +178,7 @@ class PointConnection implements PointReader {
         rows.push({ type: point.type, cluster, incarnation: id, namespace, name: point.name, uid, raw });
       }
     }
-    return sequence === undefined ? undefined : { sequence, rows };
+    return sequence === undefined ? undefined : { sequence, rights, rows };
   }
 
   #lookUp(t: number, { number }: IncarnationRecord, { namespace, name }: Point): readonly Found[] {
@@ -175,7 +197,8 @@ const none = -1;
 /** Gives at least one row; where there is no object its slot is null, and it still says sequence and catalog. */
 function prepare(db: DatabaseSync, on: string): StatementSync {
   const statement = db.prepare(
-    `SELECT s.value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}'), o.place, o.uid, length(b.raw),
+    `SELECT s.value, (SELECT value FROM meta WHERE key = '${metaKey.rights}'),
+    (SELECT value FROM meta WHERE key = '${metaKey.catalog}'), o.place, o.uid, length(b.raw),
     CASE WHEN length(b.raw) <= ${mostBytes} THEN b.raw END
     FROM meta s LEFT JOIN obj o ${on} LEFT JOIN body b ON b.id = o.id WHERE s.key = '${metaKey.sequence}' LIMIT ${mostNamed}`,
   );

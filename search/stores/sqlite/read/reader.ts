@@ -8,7 +8,7 @@ import { typeKey, type ResourceType } from '../../../types.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../../store.ts';
 import { readBodies, type BodyChunk } from './bodies.ts';
-import { BodyBudget, type BodyLimits } from './body-budget.ts';
+import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
 import { Catalog } from '../catalog.ts';
 import { isInLog, oldestSequence, readChanges, type Changes } from './change-reader.ts';
 import { countRows } from './counts.ts';
@@ -20,7 +20,7 @@ import { ReaderMemory } from '../memory/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { metaKey, slotsPerIncarnation, readStoreId } from '../schema.ts';
 import type { Session } from '../session.ts';
-import { TermTestSets, type Slice, type Turns } from '../transaction.ts';
+import { TermTestSets, type Moment, type Slice, type Turns } from '../transaction.ts';
 import { type Question } from '../session.ts';
 import { Sql } from '../sql.ts';
 
@@ -46,19 +46,28 @@ export interface VersionColumns {
 }
 
 /** A page with its first rows, and the ids of those that are still to be read, if there are any. */
-export type ReadPage = Omit<KeyPage, 'ids'> & { readonly first: BodyChunk; readonly left: Float64Array | undefined };
+export type ReadPage = Omit<KeyPage, 'ids'> &
+  Moment & { readonly first: BodyChunk; readonly left: Float64Array | undefined };
+
+/** What was found, and when. */
+export interface Found<T> extends Moment {
+  readonly found: T;
+}
 
 /** The operations of a reader, by name; inputs and outputs cross threads. */
 export interface ReaderOperations {
   readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<ReadPage>;
   readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
-  readonly count: (input: Asked & { readonly overBudget?: 'refuse' | undefined }) => Promise<number>;
-  readonly facets: (input: Asked & { readonly by: FacetBy; readonly limit: number }) => Promise<readonly FacetCount[]>;
+  readonly count: (input: Asked & { readonly overBudget?: 'refuse' | undefined }) => Promise<Found<number>>;
+  readonly facets: (
+    input: Asked & { readonly by: FacetBy; readonly limit: number },
+  ) => Promise<Found<readonly FacetCount[]>>;
   readonly values: (
     input: Asked & { readonly by: FacetBy; readonly prefix: string; readonly limit: number },
-  ) => Promise<readonly string[]>;
+  ) => Promise<Found<readonly string[]>>;
   readonly types: () => readonly StoredType[];
   readonly versions: (input: { readonly incarnation: string; readonly type: ResourceType }) => VersionColumns;
+  readonly moment: () => Moment;
   readonly oldest: () => number;
   readonly isInLog: (input: { readonly timeUs: number }) => boolean;
   readonly changes: (input: {
@@ -73,7 +82,8 @@ export interface Reader {
   readonly close: () => void;
 }
 
-const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
+const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.rights}'),
+  (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
 
 /**
  * @param db a connection to the file, to be closed with the reader
@@ -92,31 +102,51 @@ export function openReader(
 
 function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | undefined): ReaderOperations {
   const { slice } = connection;
-  const turns: Turns<Session> = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };
   const question = (asked: Asked): Question => connection.question(asked);
   return {
     list: async (asked) => {
-      const { ids, ...page } = await readPage(turns, question(asked), asked.page, bodyLimits, readBodies);
+      const read = (turns: Turns<Session>) => readPage(turns, question(asked), asked.page, bodyLimits, readBodies);
+      const { rights, found } = await observed(slice, read);
+      const { ids, ...page } = found;
       const { done } = page.first;
-      return { ...page, left: done < ids.length ? ids.slice(done) : undefined };
+      return { ...page, rights, left: done < ids.length ? ids.slice(done) : undefined };
     },
     bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
     count: (asked) => {
       const budget = new BodyBudget(asked.query.types, bodyLimits);
-      return countRows(turns, question(asked), { budget, over: asked.overBudget });
+      return observed(slice, (turns) => countRows(turns, question(asked), { budget, over: asked.overBudget }));
     },
-    facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits),
-    values: (asked) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits),
+    facets: (asked) =>
+      observed(slice, (turns) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits)),
+    values: (asked) => observed(slice, (turns) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits)),
     types: () => slice(({ sql }) => storedTypes(sql)),
     versions: ({ incarnation, type }) =>
       slice(({ sql, catalog }) => {
         const t = catalog.types.get(typeKey(type));
         return versionColumns(sql, catalog, t, catalog.incarnations.get(incarnation)?.number);
       }),
+    moment: () => slice(({ sequence, rights }) => ({ sequence, rights })),
     oldest: () => slice(oldestSequence),
     isInLog: ({ timeUs }) => slice((session) => isInLog(session, timeUs)),
     changes: ({ sinceUs, types, limit }) => slice((session) => readChanges(session, sinceUs, types, limit)),
   };
+}
+
+/**
+ * Notes what the transactions of a question saw: the first commit, for what is committed later belongs to the next
+ * question; and the last rights, since a row may be found that was written after the first transaction.
+ */
+async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) => Promise<T>): Promise<Found<T>> {
+  let sequence: number | undefined;
+  let rights = 0;
+  const noting: Slice<Session> = (look) =>
+    slice((session) => {
+      sequence ??= session.sequence;
+      rights = session.rights;
+      return look(session);
+    });
+  const found = await work({ slice: noting, pause: () => new Promise((resolve) => setImmediate(resolve)) });
+  return { sequence: sequence!, rights, found };
 }
 
 /** One read-only connection with what it remembers between questions. */
@@ -143,12 +173,12 @@ class ReaderConnection {
     const sql = this.#sql;
     sql.all('BEGIN', []);
     try {
-      const [sequence, version] = sql.first<[number, number]>(newest, [])!;
+      const [sequence, rights, version] = sql.first<[number, number, number]>(newest, [])!;
       this.#catalog.refresh(this.#db, version);
       this.#tests.clear();
       this.#versions ??= indexVersionsOf(readStoreId(this.#db));
       const [catalog, versions] = [this.#catalog, this.#versions];
-      return work({ sql, catalog, sequence, versions, tests: this.#tests, memory: this.#memory });
+      return work({ sql, catalog, sequence, rights, versions, tests: this.#tests, memory: this.#memory });
     } catch (error) {
       // The catalog may hold half of what was added; not so where a question was refused.
       if (!(error instanceof GatewayError)) this.#catalog = new Catalog();

@@ -3,7 +3,7 @@
 // costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
-import { compareKeys } from '../text-order.ts';
+import { compareKeys } from '../../text-order.ts';
 
 /** One row of {@link PackedBatch.rows}; the last is the length of its body. */
 export type PackedRow = readonly [
@@ -56,6 +56,14 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
     .toSorted(compareKeys);
 }
 
+/** How far the writer is. */
+export interface WriterState {
+  /** Time of the last commit, microseconds. */
+  readonly sequence: number;
+  /** Another number when what `types()` says may be another, but for positions and counts. */
+  readonly typesVersion: number;
+}
+
 /** A call of a worker and its answer. */
 export interface CallMessage {
   readonly id: number;
@@ -72,6 +80,7 @@ export type AnswerMessage =
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
   | { readonly kind: 'trouble'; readonly message: string }
+  | { readonly kind: 'committed'; readonly state: WriterState }
   | { readonly kind: 'damaged'; readonly message: string }
   | { readonly kind: 'stopped'; readonly types: readonly string[] };
 

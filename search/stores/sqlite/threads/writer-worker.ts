@@ -2,10 +2,12 @@
 // commit is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
+import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { LogLimits } from '../write/change-log.ts';
 import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../file.ts';
-import type { PackedBatch } from './messages.ts';
+import type { PackedBatch, WriterState } from './messages.ts';
 import { report, serve } from './worker-port.ts';
+import { WriteQueue } from './write-queue.ts';
 import { Writer } from '../write/writer.ts';
 import type { Commit } from '../../store.ts';
 
@@ -18,21 +20,11 @@ export interface WriterData {
   readonly log: LogLimits;
 }
 
-interface Waiting {
-  readonly batch: PackedBatch;
-  readonly resolve: (commit: Commit) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** Bytes of one transaction; the writer stops earlier after some time. */
-const mostBytes = 64 << 20;
-
 const data = workerData as WriterData;
 // Microseconds make it unlikely that two stores issue the same version in one millisecond.
 const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
 const { index, writer } = open() ?? open() ?? fail();
-let queue: Waiting[] = [];
-let isScheduled = false;
+const queue = new WriteQueue(writer, () => setImmediate(turn));
 
 /**
  * Undefined when the file is damaged; it is marked, so that the next opening sets it aside.
@@ -60,39 +52,23 @@ function fail(): never {
   throw new Error('a new index is damaged as soon as it is made: the disk cannot be trusted');
 }
 
-function apply(batch: PackedBatch): Promise<Commit> {
-  return new Promise((resolve, reject) => {
-    queue.push({ batch, resolve, reject });
-    schedule();
-  });
+function turn(): void {
+  queue.turn();
+  // Before what was committed is answered, and for each transaction of a long deletion.
+  report({ kind: 'committed', state: state() });
 }
 
-function schedule(): void {
-  if (isScheduled) return;
-  isScheduled = true;
-  setImmediate(commit);
+function state(): WriterState {
+  return { sequence: writer.sequence, typesVersion: writer.typesVersion };
 }
 
-function commit(): void {
-  isScheduled = false;
-  const count = countOfNext();
-  let results: ReturnType<Writer['apply']>;
+async function answered(commit: Promise<Commit>): Promise<Commit> {
   try {
-    results = writer.apply(queue.slice(0, count).map(({ batch }) => batch));
+    return await commit;
   } catch (error) {
-    // The file is so damaged that not even a rollback works: each batch fails, which marks the file.
-    results = queue.slice(0, count).map(() => ({ error }));
+    if (isContradicted(index.db, error)) onDamage(error);
+    throw error;
   }
-  const now = queue.splice(0, results.length);
-  for (const [i, result] of results.entries()) {
-    const { resolve, reject } = now[i]!;
-    if ('commit' in result) resolve(result.commit);
-    else {
-      if (isContradicted(index.db, result.error)) onDamage(result.error);
-      reject(result.error);
-    }
-  }
-  if (queue.length > 0) schedule();
 }
 
 function onDamage(error: unknown): void {
@@ -101,25 +77,14 @@ function onDamage(error: unknown): void {
   report({ kind: 'damaged', message });
 }
 
-function countOfNext(): number {
-  let bytes = 0;
-  const at = queue.findIndex(({ batch }, i) => {
-    bytes += batch.bodies.byteLength;
-    return i > 0 && bytes > mostBytes;
-  });
-  return at < 0 ? queue.length : at;
-}
-
 serve(
   {
-    opened: () => ({ file: index.file, storeId: writer.storeId, sequence: writer.sequence }),
-    apply: async (batch: PackedBatch) => ({ commit: await apply(batch), sequence: writer.sequence }),
-    forget: ({ incarnation, type }: { incarnation: string; type: string | undefined }) => ({
-      ...writer.forget(incarnation, type),
-      sequence: writer.sequence,
-    }),
+    opened: () => ({ file: index.file, storeId: writer.storeId, state: state() }),
+    apply: (batch: PackedBatch) => answered(queue.apply(batch)),
+    forget: ({ incarnation, type }: { incarnation: string; type: string | undefined }) =>
+      answered(queue.forget(incarnation, type)),
     close: () => {
-      while (queue.length > 0) commit();
+      queue.close(new GatewayError('INDEX_UNAVAILABLE', 'the index has stopped: try again later'));
       index.close();
     },
   },

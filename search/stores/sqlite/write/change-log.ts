@@ -33,6 +33,7 @@ export class ChangeLog {
   readonly #keepBody: StatementSync;
   readonly #meta: StatementSync;
   #sequence = 0;
+  #rights = 0;
   #entries = 0;
   #bytes = 0;
 
@@ -53,6 +54,11 @@ export class ChangeLog {
     return this.#sequence;
   }
 
+  /** The last change was of a role or binding. */
+  noteRights(): void {
+    this.#rights = this.#sequence;
+  }
+
   /** @param bytes of the body before, which is still stored; 0 for an added object */
   append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
     this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
@@ -66,6 +72,7 @@ export class ChangeLog {
   /** Ends a transaction. */
   flush(): void {
     this.#meta.run(this.#sequence, metaKey.sequence);
+    this.#meta.run(this.#rights, metaKey.rights);
     this.#trim();
   }
 
@@ -73,6 +80,7 @@ export class ChangeLog {
   reset(): void {
     const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
     this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);
+    this.#rights = one(`SELECT value FROM meta WHERE key = '${metaKey.rights}'`);
     this.#entries = one('SELECT count(*) FROM change');
     this.#bytes = one('SELECT sum(length(raw)) FROM change_body');
   }

@@ -4,9 +4,10 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
-import { typeKey, type Incarnation, type TypeInfo } from '../../../types.ts';
+import { typeKey, type Incarnation, type TypeKey } from '../../../types.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { IndexFullError } from '../../index-full.ts';
+import { isRightsType } from '../../rights-types.ts';
 import type { Commit } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../catalog.ts';
 import { ChangeLog, type LogLimits } from './change-log.ts';
@@ -55,6 +56,8 @@ export class Writer {
   #catalog = new Catalog();
   #growth = new Map<string, { t: number; inc: number; objects: number; bytes: number }>();
   #catalogGrew = false;
+  #typesVersion = 0;
+  #typesChanged = false;
   #stopped: ReadonlySet<number> = new Set();
   #nextCheckpoint = checkpointBytes;
 
@@ -75,6 +78,11 @@ export class Writer {
   /** Time of the last commit, microseconds. */
   get sequence(): number {
     return this.#log.sequence;
+  }
+
+  /** Another number when types, what is known of them, or their wholeness have changed since the file was opened. */
+  get typesVersion(): number {
+    return this.#typesVersion;
   }
 
   /** Commits the first batches together, as many as fit in the time; if one fails, each by itself. */
@@ -116,6 +124,7 @@ export class Writer {
     const types = followed.map(({ t }) => t).filter((t) => onlyType === undefined || t === onlyType);
     let deleted = 0;
     for (const t of types) {
+      this.#typesChanged = true;
       // First, so that an interrupted deletion leaves a type that must be listed again.
       this.#statements.clearPosition.run(t, inc);
       const first = inc * slotsPerIncarnation;
@@ -126,6 +135,7 @@ export class Writer {
       }[];
       for (const { place: slot, name } of rows) this.#grow(t, inc, this.#rows.delete(t, slot, name).growth);
       deleted += rows.length;
+      if (rows.length > 0) this.#noteRights(this.#catalog.typeKeys.get(t)!);
       if (rows.length === left) return { commit: this.#commitOf(0, deleted), isDone: false };
       this.#growth.delete(`${t} ${inc}`);
       this.#statements.unfollow.run(t, inc);
@@ -134,11 +144,11 @@ export class Writer {
   }
 
   #write(batch: PackedBatch): Commit {
-    const { incarnation, type, position } = batch;
+    const { incarnation, type } = batch;
     const t = this.#numberOfType(typeKey(type));
     if (batch.upserts > 0 && this.#stopped.has(t)) throw new IndexFullError(typeKey(type));
     const inc = this.#numberOfIncarnation(incarnation);
-    this.#follow(t, inc, type);
+    this.#follow(t, inc, batch);
     let written = 0;
     let deleted = 0;
     for (const { namespace, name } of batch.deletes) {
@@ -153,9 +163,7 @@ export class Writer {
       if (outcome === 'written') written++;
       this.#grow(t, inc, growth);
     }
-    if (position !== undefined) {
-      this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
-    }
+    if (written + deleted > 0) this.#noteRights(typeKey(type));
     return this.#commitOf(written, deleted);
   }
 
@@ -186,6 +194,8 @@ export class Writer {
     }
     if (this.#catalogGrew) this.#catalog.version++;
     this.#catalogGrew = false;
+    if (this.#typesChanged) this.#typesVersion++;
+    this.#typesChanged = false;
     this.#afterCommit();
     return result;
   }
@@ -197,6 +207,7 @@ export class Writer {
     this.#log.reset();
     this.#growth.clear();
     this.#catalogGrew = false;
+    this.#typesChanged = false;
     this.#readCatalog();
   }
 
@@ -244,12 +255,22 @@ export class Writer {
     this.#growth.set(key, sum);
   }
 
-  #follow(t: number, inc: number, type: TypeInfo): void {
+  #follow(t: number, inc: number, { type, position }: PackedBatch): void {
     const info = JSON.stringify(type);
-    const known = this.#statements.info.get(t, inc) as { info: string } | undefined;
-    if (known?.info !== info) this.#statements.follow.run(t, inc, info);
+    const known = this.#statements.known.get(t, inc) as { info: string; version: string } | undefined;
+    if (known?.info !== info) {
+      this.#statements.follow.run(t, inc, info);
+      this.#typesChanged = true;
+    }
     // A remembered extent of the whole type does not have this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
+    if (position === undefined) return;
+    this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
+    if ((position.resourceVersion === '') !== ((known?.version ?? '') === '')) this.#typesChanged = true;
+  }
+
+  #noteRights(type: TypeKey): void {
+    if (isRightsType(type)) this.#log.noteRights();
   }
 
   #numberOfType(key: string): number {
@@ -268,6 +289,7 @@ export class Writer {
     const { id: number } = this.#statements.addIncarnation.get(id, cluster) as { id: number };
     this.#catalog.addIncarnation({ number, id, cluster });
     this.#catalogGrew = true;
+    this.#typesChanged = true;
     return number;
   }
 
@@ -297,7 +319,7 @@ function prepareAll(
     | 'addType'
     | 'addIncarnation'
     | 'addSlot'
-    | 'info'
+    | 'known'
     | 'follow'
     | 'followed'
     | 'unfollow'
@@ -316,7 +338,7 @@ function prepareAll(
       ON CONFLICT (incarnation) DO UPDATE SET cluster = excluded.cluster RETURNING id`,
     ),
     addSlot: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
-    info: db.prepare('SELECT info FROM follow WHERE t = ? AND inc = ?'),
+    known: db.prepare('SELECT info, version FROM follow WHERE t = ? AND inc = ?'),
     follow: db.prepare(
       `INSERT INTO follow (t, inc, info, version, confirmed, objects, bytes) VALUES (?, ?, ?, '', 0, 0, 0)
       ON CONFLICT DO UPDATE SET info = excluded.info`,
