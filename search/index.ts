@@ -247,7 +247,12 @@ function answerDependencies(
   };
   return {
     ...running,
-    catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
+    catalog: makeCatalogReader({
+      store,
+      states: () => sync.state(),
+      onChange: (listener) => void sync.onChange(listener),
+      isChosen,
+    }),
     chosen: namedResources(options.resources),
     states: () => sync.state(),
     statesOf: (types) => sync.stateOf(types),

@@ -27,30 +27,48 @@ export function apiVersionOf(group: string, version: string): string {
 
 /** What a catalog is made from. */
 export interface CatalogSources {
-  readonly store: Pick<IndexStore, 'types'>;
+  readonly store: Pick<IndexStore, 'types' | 'catalogVersion'>;
   /** How clusters are followed now. */
   readonly states: () => readonly ClusterState[];
+  /** Calls whenever `states` or `isChosen` may say otherwise. */
+  readonly onChange: (listener: () => void) => void;
   /** Whether a type of a cluster that is not followed yet is among what is to be served. */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 
-/** Reads the catalog, at most once in `maxAgeMs`. @throws GatewayError (rejects) as the store does */
+/** How far types were followed, and how many objects there are, may be so old. */
+const longestMs = 30_000;
+
+/**
+ * Reads the catalog when it may have changed, and looks for that at most once in `maxAgeMs`: the same object as before
+ * says that nothing has. @throws GatewayError (rejects) as the store does
+ */
 export function makeCatalogReader(
-  { store, states, isChosen }: CatalogSources,
+  { store, states, isChosen, onChange }: CatalogSources,
   maxAgeMs = 500,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<Catalog> {
-  let read: Promise<Catalog> | undefined;
-  let readAtMs = 0;
+  let known: { readonly catalog: Catalog; readonly version: string; readonly readAtMs: number } | undefined;
+  let changes = 0;
+  onChange(() => (changes += 1));
+  const read = async (): Promise<Catalog> => {
+    const readAtMs = nowMs();
+    // Both before what they are about is read, so that it is never older.
+    const version = `${changes} ${await store.catalogVersion()}`;
+    if (known?.version === version && readAtMs - known.readAtMs < longestMs) return known.catalog;
+    const catalog = catalogOf(servedTypes(await store.types(), states(), isChosen));
+    known = { version, readAtMs, catalog };
+    return catalog;
+  };
+  let last: { readonly reading: Promise<Catalog>; readonly atMs: number } | undefined;
   return () => {
-    if (read !== undefined && nowMs() - readAtMs < maxAgeMs) return read;
-    readAtMs = nowMs();
-    const reading = store.types().then((stored) => catalogOf(servedTypes(stored, states(), isChosen)));
-    read = reading;
-    reading.catch(() => {
-      if (read === reading) read = undefined;
+    if (last !== undefined && nowMs() - last.atMs < maxAgeMs) return last.reading;
+    const mine = { reading: read(), atMs: nowMs() };
+    last = mine;
+    mine.reading.catch(() => {
+      if (last === mine) last = undefined;
     });
-    return reading;
+    return mine.reading;
   };
 }
 

@@ -15,7 +15,7 @@ import type { RowScope } from './scope.ts';
 /** What of the store a mirror reads. */
 export type MirroredStore = Pick<
   IndexStore,
-  'types' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
+  'types' | 'catalogVersion' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
 >;
 
 /** Types that decide who sees what. */
@@ -52,7 +52,10 @@ export interface RightsMirror {
    * sync positions of {@link stored}.
    */
   view(incarnation: string): RbacView;
-  /** By incarnation id, at most a second old. @throws GatewayError (rejects) as the store does */
+  /**
+   * By incarnation id, at most a second old; how far each type was followed may be 10 seconds old. The same map while
+   * nothing has changed. @throws GatewayError (rejects) as the store does
+   */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
   /**
    * Called after views have changed and before `current` resolves, with the ids of their incarnations; undefined: any
@@ -72,8 +75,17 @@ export interface MirrorOptions {
   readonly defer?: (task: () => void) => void;
 }
 
+/** What a store keeps, as it was read. */
+interface Catalog {
+  readonly version: string;
+  readonly readAtMs: number;
+  readonly stored: ReadonlyMap<string, StoredIncarnation>;
+}
+
 const entriesAtOnce = 1_000;
 const typesMaxAgeMs = 1_000;
+/** Positions change without another version of the catalog. */
+const positionsMaxAgeMs = 10_000;
 /** A mirror that has not read the log for longer asks first whether the log still reaches back. */
 const trimmedAfterMs = 5_000;
 /** Commits within this time are looked at together when nobody asks. */
@@ -102,6 +114,7 @@ class Mirror implements RightsMirror {
   /** The resourceVersion up to which the log is in the views; undefined before the first reading. */
   #applied: string | undefined;
   #drainedAtMs = 0;
+  #catalog: Catalog | undefined;
   /** The drain that runs, and the one that callers who came meanwhile wait for. */
   #draining: Promise<void> | undefined;
   #again: Promise<void> | undefined;
@@ -112,7 +125,7 @@ class Mirror implements RightsMirror {
     this.#store = store;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.stored = rememberedFor(typesMaxAgeMs, this.#now, async () => byIncarnation(await store.types()));
+    this.stored = rememberedFor(typesMaxAgeMs, this.#now, () => this.#readStored());
     const defer = options.defer ?? ((task) => void setTimeout(task, followDelayMs).unref());
     this.#endCommits = store.onCommit(() => this.#onCommit(defer));
   }
@@ -145,6 +158,17 @@ class Mirror implements RightsMirror {
     this.#isClosed = true;
     this.#endCommits();
     this.#listeners.clear();
+  }
+
+  async #readStored(): Promise<Catalog['stored']> {
+    const known = this.#catalog;
+    // Read before the types are, so that they are never older than their version.
+    const version = await this.#store.catalogVersion();
+    if (known?.version === version && this.#now() - known.readAtMs < positionsMaxAgeMs) return known.stored;
+    const readAtMs = this.#now();
+    const stored = byIncarnation(await this.#store.types());
+    this.#catalog = { version, readAtMs, stored };
+    return stored;
   }
 
   #onCommit(defer: (task: () => void) => void): void {
