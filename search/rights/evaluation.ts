@@ -32,9 +32,14 @@ export interface EvaluationSources {
   readonly decide: (question: RightsQuestion, member: Member) => Promise<ClusterPart>;
   /** The first scope that was made with the digest of this one. */
   readonly same: (scope: RowScope) => RowScope;
+  /** Resolves in a turn of the event loop that nobody else has been given. */
+  readonly turn: () => Promise<void>;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
+
+/** Clusters; whoever asks for the first time asks for all of them, and other requests go on between. */
+const decidedInOneTurn = 64;
 
 const nobody: ScopeAnswer = {
   scope: { grants: new Map(), digest: '' },
@@ -97,7 +102,7 @@ export class Evaluation {
     if (this.#dirty.size > 0 || this.#answer === nobody) {
       const members = this.#sources.members();
       const uids = [...this.#dirty];
-      const made = await Promise.all(uids.map((uid) => this.#decide(members.get(uid))));
+      const made = await this.#decideAll(uids, members);
       // Only now: what has failed stays to be decided.
       this.#dirty.clear();
       this.#take(uids, made, members);
@@ -143,6 +148,19 @@ export class Evaluation {
 
   #isAsked(member: Member | undefined): member is Member {
     return member !== undefined && (this.#clusters === undefined || this.#clusters.has(member.record.spec.name));
+  }
+
+  /** A member that does not answer holds up no other. */
+  async #decideAll(uids: readonly string[], members: ReadonlyMap<string, Member>) {
+    const made: Promise<ClusterPart | undefined>[] = [];
+    for (const [index, uid] of uids.entries()) {
+      if (index > 0 && index % decidedInOneTurn === 0) await this.#sources.turn();
+      const part = this.#decide(members.get(uid));
+      // Told by the promise of all of them.
+      part.catch(() => undefined);
+      made.push(part);
+    }
+    return Promise.all(made);
   }
 
   async #decide(member: Member | undefined): Promise<ClusterPart | undefined> {

@@ -77,6 +77,7 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
     maxSize: mostEntries,
     sizeCalculation: (evaluation) => evaluation.size,
   });
+  let turn = Promise.resolve();
   const sources: EvaluationSources = {
     journal,
     members: () => members.byUid,
@@ -90,6 +91,7 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
       if (known === undefined) scopes.set(scope.digest, scope);
       return known ?? scope;
     },
+    turn: () => (turn = turn.then(() => new Promise((resolve) => void setImmediate(resolve)))),
     now,
   };
   // By what is listened for, so that equal questions are looked at once.
