@@ -126,6 +126,21 @@ export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): 
   };
 }
 
+/**
+ * What a watch or list of that question would have shown at an earlier position; undefined when nobody can say.
+ * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+ */
+export async function visibleAt(
+  of: PlanQuestion,
+  position: string,
+  dependencies: AnswerDependencies,
+): Promise<RowScope | undefined> {
+  if (of.byOwner === true) return undefined;
+  const sight = await see(of, dependencies);
+  const scope = await dependencies.rights.scopeAt(of, position);
+  return scope && (await planOf({ ...sight, answer: { ...sight.answer, scope } }, dependencies)).scope;
+}
+
 /** The query narrowed to what is there; one about nothing is still about nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));

@@ -6,7 +6,7 @@ import type { Scopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
 
 /** Who may see what. */
-export type IndexRights = Pick<Scopes, 'scope' | 'onChange'>;
+export type IndexRights = Pick<Scopes, 'scope' | 'scopeAt' | 'onChange'>;
 
 /** Whether a row is in the scope; namespace '' for cluster-scoped ones. */
 export function scopeAllows(

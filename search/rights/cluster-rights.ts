@@ -155,6 +155,20 @@ export class ClusterRights {
     return { reached, isUnread: false, grants: grants.length === 0 ? noGrants : grants, hidden, ...madeOn(basis) };
   }
 
+  /**
+   * Grants by the RBAC that the mirror has at this moment, of a cluster that is decided by nothing else.
+   * @throws GatewayError when the identity may not go out
+   */
+  byRbac({ user, verb, types }: RightsQuestion, { record, stored }: Member, incarnation: string): readonly Grant[] {
+    const identity = this.#identityAt(user, record);
+    const view = this.#options.mirror.view(incarnation);
+    const kept = stored.find((each) => each.incarnation.id === incarnation);
+    return types.map(({ group, resource }) => {
+      const { namespaced } = kept?.types.get(typeKey({ group, resource }))?.type ?? { namespaced: undefined };
+      return identity === 'self' ? noGrant : view.grant(identity, verb, { group, resource, namespaced });
+    });
+  }
+
   /** The first type the gateway lets the user ask for, in a cluster the index holds nothing of, not even its RBAC. */
   async #firstReached(
     { user, verb, types }: RightsQuestion,
@@ -190,6 +204,7 @@ export class ClusterRights {
       const candidates = (): Candidates => this.#candidatesIn(question, type);
       const asked = { user, cluster: record.spec, verb, type: { ...type, version }, candidates };
       const grant = await this.#reach(asked, basis);
+      if (grant !== 'all' && !isNothing(grant)) basis.isMixed = true;
       reached.push(grant);
       if (!isNothing(grant)) reachedTypes.add(typeKey(type));
     }

@@ -254,3 +254,39 @@ test('a question after a change in one cluster decides about that cluster only',
   assert.deepEqual([...second.scope.grants.keys()], [world.incarnationOf('c').id]);
   assert.deepEqual(asked.splice(0), ['c']);
 });
+
+const rbacChange = fc.record({
+  what: fc.constantFrom('a role', 'a binding', 'another binding', 'no binding', 'a namespace' as const),
+  name: fc.constantFrom(...names),
+  one: fc.nat(5),
+  two: fc.nat(5),
+});
+
+test('what the rights were at an earlier position is read from the log, also by a process that was not there', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(rbacChange, { minLength: 3, maxLength: 20 }), async (steps) => {
+      const world = new World();
+      world.register('a', 0);
+      for (const name of names) world.confirm(world.incarnationOf(name), world.nowMs);
+      const seen: { readonly at: string; readonly grants: object }[] = [];
+      const [jane] = users;
+      for (const { what, name, one, two } of steps) {
+        changes()[what]({ world, name, incarnation: world.incarnationOf(name) }, one, two);
+        const { scope } = await world.kept.scope(jane!, 'list', [pods]);
+        seen.push({ at: world.store.resourceVersion(), grants: scope.grants });
+      }
+      const other = world.anew();
+      const now = await world.kept.scope(jane!, 'list', [pods]);
+      for (const { at, grants } of seen) {
+        for (const engine of [world.kept, other]) {
+          const then = await engine.scopeAt({ user: jane!, verb: 'list', types: [pods], clusters: undefined }, at);
+          assert.deepEqual(new Map([...then!.grants].filter(([, types]) => types.size > 0)), grants);
+        }
+      }
+      // The views are again what they were.
+      assert.deepEqual(await world.kept.scope(jane!, 'list', [pods]), now);
+      assert.deepEqual(await world.anew().scope(jane!, 'list', [pods]), now);
+    }),
+    { numRuns: 60 },
+  );
+});

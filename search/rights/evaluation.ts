@@ -1,12 +1,14 @@
 // What one user may see of all clusters, kept from question to question: only clusters in which something has changed,
 // and those whose time is over, are decided about again. Easy to get wrong: what has changed is noted before it is
 // read, so that a change which comes meanwhile is seen by the next question.
+import { typeKey } from '../types.ts';
 import type { TypeKey } from '../types.ts';
 import type { ClusterPart, HiddenCluster, RightsQuestion } from './cluster-rights.ts';
-import { grantDigest, textDigest } from './grants.ts';
+import { grantDigest, isNothing, textDigest } from './grants.ts';
 import type { ChangeJournal, ClusterChange } from './journal.ts';
+import { recordUidOf } from './members.ts';
 import type { Member } from './members.ts';
-import type { RowScope } from './scope.ts';
+import type { Grant, RowScope } from './scope.ts';
 
 /** What one user may see at this moment. */
 export interface ScopeAnswer {
@@ -80,6 +82,36 @@ export class Evaluation {
   /** About how many entries of maps and lists it holds. */
   get size(): number {
     return 1 + this.#parts.size + this.#answer.reachable.size + this.#grantedItems;
+  }
+
+  /**
+   * The scope with what RBAC grants at this moment in these incarnations; undefined when something else decides there.
+   * @param byRbac grants of the types of the question, in their order
+   */
+  scopeWith(
+    incarnations: ReadonlySet<string>,
+    byRbac: (question: RightsQuestion, member: Member, incarnation: string) => readonly Grant[],
+  ): RowScope | undefined {
+    const { scope } = this.#answer;
+    const changed: (readonly [string, ReadonlyMap<TypeKey, Grant>])[] = [];
+    for (const id of incarnations) {
+      const uid = recordUidOf(id);
+      const member = this.#sources.members().get(uid);
+      if (member !== undefined && !this.#isAsked(member)) continue;
+      const part = this.#parts.get(uid);
+      if (member === undefined || part?.subjects === undefined) return undefined;
+      const found = byRbac(this.#question, member, id);
+      const grants = new Map<TypeKey, Grant>();
+      for (const [index, type] of this.#question.types.map(typeKey).entries()) {
+        if (part.reached.has(type) && !isNothing(found[index]!)) grants.set(type, found[index]!);
+      }
+      if (incarnationDigest(id, grants) !== incarnationDigest(id, scope.grants.get(id) ?? new Map()))
+        changed.push([id, grants]);
+    }
+    if (changed.length === 0) return scope;
+    const texts = changed.map(([id, grants]) => incarnationDigest(id, grants)).sort();
+    const all = new Map([...scope.grants, ...changed]);
+    return { grants: all, digest: textDigest(JSON.stringify([scope.digest, texts])) };
   }
 
   /** Whether the answer may be another one after these changes; undefined: any cluster may have changed. */
@@ -262,11 +294,12 @@ function isSameSet(one: ReadonlySet<TypeKey>, other: ReadonlySet<TypeKey>): bool
 }
 
 function digestOf({ grants }: ClusterPart): string {
-  const texts = grants.map(([incarnation, byType]) => {
-    const each = [...byType].map(([type, grant]) => [type, grantDigest(grant)] as const);
-    return [incarnation, each.sort(([one], [other]) => (one < other ? -1 : 1))] as const;
-  });
-  return textDigest(JSON.stringify(texts.sort(([one], [other]) => (one < other ? -1 : 1))));
+  return textDigest(JSON.stringify(grants.map(([id, byType]) => incarnationDigest(id, byType)).sort()));
+}
+
+function incarnationDigest(incarnation: string, byType: ReadonlyMap<TypeKey, Grant>): string {
+  const each = [...byType].map(([type, grant]) => [type, grantDigest(grant)] as const);
+  return textDigest(JSON.stringify([incarnation, each.sort(([one], [other]) => (one < other ? -1 : 1))]));
 }
 
 function itemsOf(part: ClusterPart | undefined): number {

@@ -62,6 +62,13 @@ export interface RightsMirror {
    * of them. Returns the function that ends it.
    */
   onChange(listener: MirrorListener): () => void;
+  /**
+   * Calls `read`, which must not wait, while the views are as they were at an earlier position of the log.
+   * @param read gets the incarnations in which something has changed since
+   * @returns undefined when too much has changed since
+   * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+   */
+  at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined>;
   /** Stops following; the views are kept. */
   close(): void;
 }
@@ -83,6 +90,8 @@ interface Catalog {
 }
 
 const entriesAtOnce = 1_000;
+/** More changes are not undone. */
+const mostUndone = 10_000;
 const typesMaxAgeMs = 1_000;
 /** Positions change without another version of the catalog. */
 const positionsMaxAgeMs = 10_000;
@@ -147,6 +156,38 @@ class Mirror implements RightsMirror {
       return this.current();
     });
     return this.#again;
+  }
+
+  async at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined> {
+    for (;;) {
+      await this.current();
+      const applied = this.#applied;
+      const entries: LogEntry[] = [];
+      for (let from = resourceVersion; ;) {
+        const some = await this.#store.changes(from, keys, entriesAtOnce);
+        entries.push(...some);
+        if (entries.length > mostUndone) return undefined;
+        if (some.length < entriesAtOnce) break;
+        from = some.at(-1)!.resourceVersion;
+      }
+      // The views have moved on meanwhile, or are about to.
+      if (this.#draining !== undefined || this.#applied !== applied || applied === undefined) continue;
+      return this.#undone(
+        entries.filter((entry) => entry.resourceVersion <= applied),
+        read,
+      );
+    }
+  }
+
+  #undone<T>(entries: readonly LogEntry[], read: (changed: ReadonlySet<string>) => T): T {
+    for (const entry of entries.toReversed()) {
+      putEntry(this.#viewOf(this.#views, entry.incarnation), { ...entry, after: entry.before });
+    }
+    try {
+      return read(new Set(entries.map(({ incarnation }) => incarnation)));
+    } finally {
+      for (const entry of entries) putEntry(this.#viewOf(this.#views, entry.incarnation), entry);
+    }
   }
 
   onChange(listener: MirrorListener): () => void {

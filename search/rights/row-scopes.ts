@@ -34,6 +34,12 @@ export interface Scopes {
    */
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
+   * The scope of a question as it was at a position of the store's log, as far as RBAC decides; undefined where
+   * something else decides as well, or too much has changed since.
+   * @throws GatewayError (rejects) as `scope`, and EXPIRED when the log does not reach back
+   */
+  scopeAt(question: ScopeQuestion, resourceVersion: string): Promise<RowScope | undefined>;
+  /**
    * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
    * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
    * function that ends it.
@@ -43,7 +49,7 @@ export interface Scopes {
 }
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
-  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'onChange'>;
+  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'at' | 'onChange'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** Another number whenever `outgoing` may answer otherwise; absent: at any time, so that nothing is kept. */
   readonly outgoingGeneration?: () => number;
@@ -119,15 +125,22 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
     }
     return { key, evaluation };
   };
+  const evaluate = async (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]) => {
+    await mirror.current();
+    await members.refresh();
+    const { key, evaluation } = evaluationOf(user, verb, types, names);
+    const sizeBefore = evaluation.size;
+    const answer = await evaluation.answer();
+    if (evaluation.size !== sizeBefore && evaluations.peek(key) === evaluation) evaluations.set(key, evaluation);
+    return { answer, evaluation };
+  };
   return {
-    async scope(user, verb, types, names) {
-      await mirror.current();
-      await members.refresh();
-      const { key, evaluation } = evaluationOf(user, verb, types, names);
-      const sizeBefore = evaluation.size;
-      const answer = await evaluation.answer();
-      if (evaluation.size !== sizeBefore && evaluations.peek(key) === evaluation) evaluations.set(key, evaluation);
-      return answer;
+    scope: async (user, verb, types, names) => (await evaluate(user, verb, types, names)).answer,
+    async scopeAt({ user, verb, types, clusters }, resourceVersion) {
+      const { evaluation } = await evaluate(user, verb, types, clusters);
+      return await mirror.at(resourceVersion, (changed) =>
+        evaluation.scopeWith(changed, (...asked) => rights.byRbac(...asked)),
+      );
     },
     onChange(listener, of) {
       const key = of === undefined ? '' : keyOf(of.user, of.verb, of.types, of.clusters);

@@ -102,6 +102,7 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   scopes = made;
   return {
     scope: (user, verb, types, names) => made.scope(user, verb, types, names),
+    scopeAt: (question, resourceVersion) => made.scopeAt(question, resourceVersion),
     onChange: (listener, of) => made.onChange(listener, of),
     close: () => mirror.close(),
   };

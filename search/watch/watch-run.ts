@@ -93,7 +93,9 @@ export class WatchRun {
     return true;
   }
 
+  /** Rights of the bookmark's position: a watch that goes on from there at another process reads those in the log. */
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
+    await this.followRights();
     this.#question.onReached(this.#position, this.#scope);
     this.#add('BOOKMARK', this.#question.form.bookmark(this.#position, annotations));
     await this.#flush();

@@ -1,7 +1,7 @@
 // Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../list-options.ts';
-import { visibleNow } from '../plan.ts';
+import { visibleAt, visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
@@ -20,6 +20,10 @@ export async function fetchWatchStart(
   const listScope = visibleNow({ ...of, verb: 'list' }, dependencies);
   return {
     after: fromNow ? store.resourceVersion() : after,
-    before: after === undefined ? undefined : (scope) => issuedRights.before(of, after, scope, listScope),
+    before:
+      after === undefined
+        ? undefined
+        : (scope) =>
+            issuedRights.before(of, after, scope, listScope, (verb) => visibleAt({ ...of, verb }, after, dependencies)),
   };
 }
