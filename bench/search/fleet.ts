@@ -25,7 +25,7 @@ import { makeChangeFeed } from '../../search/watch/feed.ts';
 import { makeIssuedRights } from '../../search/watch/issued-rights.ts';
 import { median } from '../figures/statistics.ts';
 
-const fleet = Number(process.env.FLEET ?? 2000);
+const fleet = 2000;
 const granted = 20;
 const podsEach = 5;
 /** CPU of a question with the whole fleet registered against that with the granted clusters alone. */

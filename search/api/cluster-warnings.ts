@@ -29,11 +29,17 @@ export function clusterWarnings(
     .map(({ cluster, message }) => ({ cluster, text: message }));
   for (const state of states) {
     const { cluster } = state;
+    // Most clusters have nothing to be said of.
+    if (!unread.has(cluster) && isFine(state)) continue;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
     const texts = unread.has(cluster) ? [notIndexed(state)] : faultsOf(state, keys, scope, nowMs);
     for (const text of texts) warnings.push({ cluster, text });
   }
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
+}
+
+function isFine({ fault, types }: PartState): boolean {
+  return fault === undefined && types.every((type) => type.isWhole && type.fault === undefined);
 }
 
 /** Rights in it are not known yet, so no type of it is named. */

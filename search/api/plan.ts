@@ -41,16 +41,42 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
   const { of, answer, catalog } = sight;
   const { types, cluster, clusters } = of;
-  const views = await viewsOf(sight, dependencies);
+  const { views, ...shownByRights } = await shownOf(sight, dependencies);
   const [only] = types;
   if (views.length === 0 && types.length === 1 && of.mayBeNone !== true)
     throw notIndexed(only!, only!.version, cluster, whyNot(sight, only!, dependencies));
-  const scope = of.byOwner === true ? await scopeOfOwners(of, catalog, dependencies) : answer.scope;
-  const shown = scopeOfViews(scope, views, catalog);
+  // Owners may be of any type: rights to those are asked for, too.
+  const shown =
+    of.byOwner === true ? scopeOfViews(await scopeOfOwners(of, catalog, dependencies), views, catalog) : shownByRights;
   const asked = views.map(({ type }) => type);
   const states = dependencies.statesOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
   return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
+}
+
+/** What types are shown, and of which clusters. */
+interface Shown extends ReturnType<typeof scopeOfViews> {
+  readonly views: readonly TypeView[];
+}
+
+/** By the rights they follow from, which stay the same object while nothing changes, and by the question. */
+const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly shown: Map<string, Shown> }>();
+/** Questions of equal rights differ only in the version of a type and in the cluster of the path. */
+const mostShown = 100;
+
+async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<Shown> {
+  const { of, answer, catalog } = sight;
+  let known = remembered.get(answer);
+  if (known?.catalog !== catalog) remembered.set(answer, (known = { catalog, shown: new Map() }));
+  const key = JSON.stringify([of.types, of.cluster, of.clusters]);
+  let shown = known.shown.get(key);
+  if (shown === undefined) {
+    const views = await viewsOf(sight, dependencies);
+    shown = { views, ...scopeOfViews(answer.scope, views, catalog) };
+    // Whether there are none follows from other rights as well.
+    if (views.length > 0 && known.shown.size < mostShown) known.shown.set(key, shown);
+  }
+  return shown;
 }
 
 /** Why clusters that the caller may see do not have the type in the index. */
@@ -107,22 +133,14 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Scopes of answers that are the same as for the last equal question, by what else they depend on. */
-const planned = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly scopes: Map<string, RowScope> }>();
-
 /** Rights of a watch, asked again as long as it lasts: little work while nothing has changed. */
 export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<RowScope> {
-  const key = JSON.stringify([of.types, of.cluster]);
   return async () => {
     const sight = await see(of, dependencies);
-    // Owners may be of any type: rights to those are asked for, too.
+    // Warnings are for its start.
     if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
-    let known = planned.get(sight.answer);
-    if (known?.catalog !== sight.catalog)
-      planned.set(sight.answer, (known = { catalog: sight.catalog, scopes: new Map() }));
-    let scope = known.scopes.get(key);
-    if (scope === undefined) known.scopes.set(key, (scope = (await planOf(sight, dependencies)).scope));
-    return scope;
+    const { views, scope } = await shownOf(sight, dependencies);
+    return views.length > 0 ? scope : (await planOf(sight, dependencies)).scope;
   };
 }
 
