@@ -1,5 +1,5 @@
-// What one identity may see of one cluster: what the gateway lets it reach, and of that what the member lets the outgoing
-// identity read. What cannot be decided shows nothing ("fail closed, serve stale").
+// What one identity may see of one cluster: what the gateway lets it reach, and of that what the member lets the
+// outgoing identity read. What cannot be decided shows nothing ("fail closed, serve stale").
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';

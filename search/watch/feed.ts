@@ -1,6 +1,6 @@
 // Reads the change log of the store for all watchers together. A watcher keeps only how far it has read, so a slow one
-// costs no memory. Watchers that are up to date share one reading of the same part of the log, and commits of types that
-// nobody watches wake nobody.
+// costs no memory. Watchers that are up to date share one reading of the same part of the log. Commits wake only those
+// who watch their types.
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
