@@ -70,6 +70,8 @@ export interface IndexOptions {
   readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
+  /** Another number whenever `outgoing` may answer otherwise; absent: at any time. */
+  readonly outgoingGeneration?: () => number;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
   readonly statusJson: StatusJson;
@@ -212,6 +214,7 @@ function openRights(
     clusters: records,
     authorizer: options.authorizer,
     outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
+    ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     maxAgeMs: options.rightsMaxAgeMs,
     reviews: makeMemberReviews(connections, indexIdentityOf(identity, options.readAs)),
     onModeChange: ({ cluster, mode, why, message }) => {

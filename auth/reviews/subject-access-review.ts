@@ -54,31 +54,43 @@ const maxPending = 2_000;
 /** Makes an authorizer with an empty cache. `authorize` is synchronous when all answers are cached. */
 export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
   const { review, authorizedTtlMs, unauthorizedTtlMs } = options;
+  const now = options.now ?? (() => performance.now());
   const numberOf = makeIdentityNumbers();
   const decisions = makeReviewCache<Decision>({
     maxEntries: maxDecisions,
     maxKeyLength,
     maxPending,
-    ...(options.now === undefined ? {} : { now: options.now }),
+    now,
   });
 
   const ask = async (user: User, asked: Asked): Promise<Reviewed<Decision>> => {
+    const askedAtMs = now();
     const question = asked.question();
     const decision = readDecision(await review('SubjectAccessReview', { ...subjectOf(user), ...question }), question);
-    const ttlMs = decision.allowed ? authorizedTtlMs : unauthorizedTtlMs;
-    return { answer: decision, ttlMs: asked.key.length > maxRememberedKey ? 0 : ttlMs };
+    const holdsMs = decision.allowed ? authorizedTtlMs : unauthorizedTtlMs;
+    const ttlMs = asked.key.length > maxRememberedKey ? 0 : holdsMs;
+    return { answer: Object.freeze({ ...decision, untilMs: askedAtMs + ttlMs }), ttlMs };
   };
-  const decideAll = (user: User, questions: readonly Asked[], from = 0): Decision | Promise<Decision> => {
-    let decision: Decision = nothingAsked;
+  const decideAll = (
+    user: User,
+    questions: readonly Asked[],
+    from = 0,
+    before: Decision = nothingAsked,
+  ): Decision | Promise<Decision> => {
+    let decision = before;
     for (let i = from; i < questions.length; i++) {
       const asked = questions[i]!;
+      const earlier = decision;
       const known = decisions.known(asked.key);
       if (known === undefined) {
         return decisions
           .ask(asked.key, () => ask(user, asked))
-          .then((later) => (later.allowed && i + 1 < questions.length ? decideAll(user, questions, i + 1) : later));
+          .then((later) => {
+            const both = noLongerThan(earlier, later);
+            return later.allowed && i + 1 < questions.length ? decideAll(user, questions, i + 1, both) : both;
+          });
       }
-      decision = known;
+      decision = noLongerThan(earlier, known);
       if (!decision.allowed) return decision;
     }
     return decision;
@@ -92,10 +104,17 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
       return 'allowed' in questions ? questions : decideAll(attributes.user, questions);
     },
     hints: () => (options.subpathAuthorization ? 'anywhere' : noHints),
+    // Each answer of the hub says how long it counts.
+    generation: () => 0,
   };
 }
 
-/** The questions that the hub must all answer with yes, or a refusal when there is nothing to ask. */
+/** The decision for no longer than the one before it counts. */
+function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decision): Decision {
+  return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
+}
+
+/** What the hub must allow, all of it; a refusal when it cannot even be asked. */
 function questionsOf(
   attributes: Attributes,
   number: number,

@@ -20,6 +20,11 @@ export interface Decision {
   readonly reason: string;
   /** True for a refusal that ends the search: no other authorizer is asked. */
   readonly final?: boolean;
+  /**
+   * `performance.now()` milliseconds: until then an equal question gets this answer. Absent: as long as the
+   * {@link Authorizer.generation} stays.
+   */
+  readonly untilMs?: number;
 }
 
 /**
@@ -33,6 +38,11 @@ export interface Authorizer {
    * it. The index then asks about each of them. Without this method, it might be allowed anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
+  /**
+   * Another number whenever answers that say no time may have changed, hints among them. Absent: any answer may change
+   * at any time, and nobody may keep one.
+   */
+  generation?(): number;
 }
 
 /** The answer of {@link Authorizer.hints}. */
@@ -57,7 +67,9 @@ export interface RulesAuthorizer extends Authorizer {
  */
 export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorizer {
   let current = initial;
+  let generation = 0;
   return {
+    generation: () => generation,
     authorize: (attributes) => {
       const early = decideEarly(attributes);
       if (early !== undefined) return early;
@@ -72,6 +84,7 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
     },
     replace: (rules) => {
       current = rules;
+      generation += 1;
     },
   };
 }
@@ -83,6 +96,7 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
  */
 export function allowAuthenticated(): Authorizer {
   return {
+    generation: () => 0,
     authorize: (attributes) => {
       const early = decideEarly(attributes);
       if (early !== undefined) return early;
@@ -112,25 +126,29 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
       try {
         decision = authorizers[i]!.authorize(attributes);
       } catch (error) {
-        met.errors.push(error);
+        met.failed(error);
         continue;
       }
       if (decision instanceof Promise) {
         return decision.then(
-          (later) => (isSettled(later, met) ? later : ask(attributes, i + 1, met)),
+          (later) => (met.isSettledBy(later) ? met.timed(later) : ask(attributes, i + 1, met)),
           (error: unknown) => {
-            met.errors.push(error);
+            met.failed(error);
             return ask(attributes, i + 1, met);
           },
         );
       }
-      if (isSettled(decision, met)) return decision;
+      if (met.isSettledBy(decision)) return met.timed(decision);
     }
-    if (met.errors.length > 0) throw met.errors[0];
-    return { allowed: false, reason: met.reasons.join('; ') };
+    return met.refusal();
   };
+  const isCounted = authorizers.every(({ generation }) => generation !== undefined);
   return {
-    authorize: (attributes) => ask(attributes, 0, { reasons: [], errors: [] }),
+    // Each only rises, so a sum that stayed means that each has stayed.
+    ...(isCounted && {
+      generation: () => authorizers.reduce((sum, authorizer) => sum + authorizer.generation!(), 0),
+    }),
+    authorize: (attributes) => ask(attributes, 0, new Met()),
     hints: (attributes) => {
       const all = authorizers.map((each) => each.hints?.(attributes) ?? 'anywhere');
       const listed = all.filter((hints) => hints !== 'anywhere');
@@ -143,16 +161,35 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** Refusal reasons and errors of the authorizers asked so far. */
-interface Met {
-  readonly reasons: string[];
-  readonly errors: unknown[];
-}
+/** Refusals and errors so far. */
+class Met {
+  readonly #reasons: string[] = [];
+  readonly #errors: unknown[] = [];
+  #untilMs = Infinity;
 
-function isSettled(decision: Decision, met: Met): boolean {
-  if (decision.allowed || decision.final === true) return true;
-  met.reasons.push(decision.reason);
-  return false;
+  failed(error: unknown): void {
+    this.#errors.push(error);
+    this.#untilMs = 0;
+  }
+
+  isSettledBy(decision: Decision): boolean {
+    if (decision.untilMs !== undefined) this.#untilMs = Math.min(this.#untilMs, decision.untilMs);
+    if (decision.allowed || decision.final === true) return true;
+    this.#reasons.push(decision.reason);
+    return false;
+  }
+
+  /** The decision for no longer than what was asked before it holds. */
+  timed(decision: Decision): Decision {
+    const untilMs = this.#untilMs;
+    return untilMs === (decision.untilMs ?? Infinity) ? decision : { ...decision, untilMs };
+  }
+
+  /** @throws the first error */
+  refusal(): Decision {
+    if (this.#errors.length > 0) throw this.#errors[0];
+    return this.timed({ allowed: false, reason: this.#reasons.join('; ') });
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/st
 import type { PageRequest } from '../../search/stores/store.ts';
 import type { TypeInfo } from '../../search/types.ts';
 import { median } from '../figures/statistics.ts';
+import { benchFleet } from './fleet.ts';
 import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
@@ -21,7 +22,7 @@ import { benchUsers } from './users.ts';
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
   --rounds N      runs of each question at least, default 3
-  --only LEVEL    store or http, default both
+  --only LEVEL    store, fleet or http, default all
   --keep-going    print what does not hold, and end with 0 all the same`;
 
 /** The store must take at least this many objects per second on average while it is filled. */
@@ -48,13 +49,15 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   });
   const clusters = Number(values.clusters);
   const rounds = Number(values.rounds);
+  const isAsked = (level: string): boolean => values.only === undefined || values.only === level;
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-search-'));
   // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(directory, 0o711);
   try {
     const failures = [
-      ...(values.only === 'http' ? [] : await benchStore(directory, clusters, rounds)),
-      ...(values.only === 'store' ? [] : await benchHttp(directory, rounds, print)),
+      ...(isAsked('store') ? await benchStore(directory, clusters, rounds) : []),
+      ...(isAsked('fleet') ? await benchFleet(directory, print) : []),
+      ...(isAsked('http') ? await benchHttp(directory, rounds, print) : []),
     ];
     for (const failure of failures) print(`does not hold: ${failure}`);
     return failures.length === 0 || values['keep-going'] ? 0 : 1;

@@ -105,6 +105,7 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
     identity: config.identity,
     authorizer,
     outgoing: outgoing.identity,
+    outgoingGeneration: outgoing.generation,
     openStreams,
     bookmarkIntervalMs,
     timeScale: config.timeScale,

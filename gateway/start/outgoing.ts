@@ -21,7 +21,9 @@ export interface OutgoingIdentities {
    * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
    */
   identity(user: User, cluster: ClusterSpec): User;
-  /** Sets the one listener that is called after the rules file has been read again. */
+  /** Another number whenever the rules were read anew. */
+  generation(): number;
+  /** One listener, called after the rules file was read anew. */
   onChange(listener: () => void): void;
   /**
    * Why no request can be sent to the cluster: an annotation of the cluster has invalid rules. Undefined when requests
@@ -50,16 +52,19 @@ export async function startOutgoingIdentities(
       usernameOnly: limits.usernameOnly,
     });
   let current = withRules([]);
+  let generation = 0;
   let changed: (() => void) | undefined;
   const { exchangeFile: file } = config;
   if (file !== undefined) {
     await reloading.add([file], (text = '') => {
       current = withRules(parseIdentityRules(text, file, limits));
+      generation += 1;
       changed?.();
     });
   }
   return {
     identity: (user, cluster) => outgoingIdentity(user, cluster, current),
+    generation: () => generation,
     onChange: (listener) => (changed = listener),
     clusterFault: (cluster) => current.exchange.fault(cluster),
   };

@@ -32,6 +32,8 @@ export function clusterWarnings(
     .map(({ cluster, message }) => ({ cluster, text: message }));
   for (const state of states) {
     const { cluster } = state;
+    // Most clusters have nothing to be said of.
+    if (!unread.has(cluster) && isFine(state)) continue;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
     const texts = unread.has(cluster) ? [notIndexed(state)] : faultsOf(state, keys, scope, nowMs);
     for (const text of texts) warnings.push({ cluster, text });
@@ -39,7 +41,11 @@ export function clusterWarnings(
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
 
-/** The warning for a cluster whose RBAC objects have not been read. It names no type, since rights are unknown. */
+function isFine({ fault, types }: PartState): boolean {
+  return fault === undefined && types.every((type) => type.isWhole && type.fault === undefined);
+}
+
+/** Rights in it are not known yet, so no type of it is named. */
 function notIndexed({ fault }: PartState): string {
   return `not indexed yet${fault === undefined ? '' : `: ${fault.message}`}`;
 }

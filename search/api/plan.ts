@@ -13,7 +13,6 @@ import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
-import type { Visible } from './visible.ts';
 
 /** What the caller may see of the requested types. */
 export interface Sight {
@@ -45,19 +44,45 @@ export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependenc
 export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
   const { of, answer, rightsUpTo, catalog } = sight;
   const { types, cluster, clusters } = of;
-  const views = await viewsOf(sight, dependencies);
+  const { views, ...shownByRights } = await shownOf(sight, dependencies);
   const [only] = types;
   if (views.length === 0 && types.length === 1 && of.mayBeNone !== true)
     throw notIndexed(only!, only!.version, cluster, whyNot(sight, only!, dependencies));
-  const scope = of.byOwner === true ? await scopeOfOwners(of, catalog, dependencies) : answer.scope;
-  const shown = scopeOfViews(scope, views, catalog);
+  // Owners may be of any type: rights to those are asked for, too.
+  const shown =
+    of.byOwner === true ? scopeOfViews(await scopeOfOwners(of, catalog, dependencies), views, catalog) : shownByRights;
   const asked = views.map(({ type }) => type);
   const states = dependencies.sync.stateOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
 }
 
-/** Warnings that say why the index does not have the type of clusters that the caller may see. */
+/** What types are shown, and of which clusters. */
+interface Shown extends ReturnType<typeof scopeOfViews> {
+  readonly views: readonly TypeView[];
+}
+
+/** By the rights they follow from, which stay the same object while nothing changes, and by the question. */
+const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly shown: Map<string, Shown> }>();
+/** Questions of equal rights differ only in the version of a type and in the cluster of the path. */
+const mostShown = 100;
+
+async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<Shown> {
+  const { of, answer, catalog } = sight;
+  let known = remembered.get(answer);
+  if (known?.catalog !== catalog) remembered.set(answer, (known = { catalog, shown: new Map() }));
+  const key = JSON.stringify([of.types, of.cluster, of.clusters]);
+  let shown = known.shown.get(key);
+  if (shown === undefined) {
+    const views = await viewsOf(sight, dependencies);
+    shown = { views, ...scopeOfViews(answer.scope, views, catalog) };
+    // Whether there are none follows from other rights as well.
+    if (views.length > 0 && known.shown.size < mostShown) known.shown.set(key, shown);
+  }
+  return shown;
+}
+
+/** Why clusters that the caller may see do not have the type in the index. */
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
@@ -124,15 +149,33 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Returns a function that computes the rights of a watch again. It is called repeatedly while the watch is open. */
-export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<Visible> {
+/** Rights of a watch, asked again as long as it lasts: little work while nothing has changed. */
+export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<RowScope> {
   return async () => {
-    const { scope, warnings } = await planAnswer(of, dependencies);
-    return { scope, warnings };
+    const sight = await see(of, dependencies);
+    // Warnings are for its start.
+    if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
+    const { views, scope } = await shownOf(sight, dependencies);
+    return views.length > 0 ? scope : (await planOf(sight, dependencies)).scope;
   };
 }
 
-/** Limits the query to types that exist. If none of its types exists, the query matches nothing. */
+/**
+ * What a watch or list of that question would have shown at an earlier position; undefined when nobody can say.
+ * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+ */
+export async function visibleAt(
+  of: PlanQuestion,
+  position: string,
+  dependencies: AnswerDependencies,
+): Promise<RowScope | undefined> {
+  if (of.byOwner === true) return undefined;
+  const sight = await see(of, dependencies);
+  const scope = await dependencies.rights.scopeAt(of, position);
+  return scope && (await planOf({ ...sight, answer: { ...sight.answer, scope } }, dependencies)).scope;
+}
+
+/** The query narrowed to what is there; one about nothing is still about nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

@@ -4,17 +4,9 @@ import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
-import type { Warning } from './answer-body.ts';
-
-/** What one caller may see at this moment. */
-export interface Visible {
-  readonly scope: RowScope;
-  /** Warnings about hidden or outdated rows of clusters that the caller may know of. */
-  readonly warnings: readonly Warning[];
-}
 
 /** Who may see what. */
-export type IndexRights = Pick<Scopes, 'scope' | 'onChange' | 'current'>;
+export type IndexRights = Pick<Scopes, 'scope' | 'scopeAt' | 'onChange' | 'current'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */
 export function scopeAllows(

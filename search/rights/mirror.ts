@@ -7,6 +7,7 @@ import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeKey } from '../types.ts';
 import { textDigest } from './grants.ts';
 import { rbacGroup } from './rbac.ts';
+import type { SubjectKey } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RbacView } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
@@ -14,7 +15,7 @@ import type { RowScope } from './scope.ts';
 /** What of the store a mirror reads. */
 export type MirroredStore = Pick<
   IndexStore,
-  'types' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
+  'types' | 'catalogVersion' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
 >;
 
 /** Types that decide who sees what. */
@@ -34,6 +35,11 @@ export interface StoredIncarnation {
   readonly types: ReadonlyMap<TypeKey, StoredType>;
 }
 
+/** Whose rights may have changed in one incarnation; undefined: anybody's. */
+export type Affected = ReadonlySet<SubjectKey> | undefined;
+
+export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
+
 /** Rights of every member as the index has them. */
 export interface RightsMirror {
   /**
@@ -48,10 +54,23 @@ export interface RightsMirror {
    * sync positions of {@link stored}.
    */
   view(incarnation: string): RbacView;
-  /** By incarnation id, at most a second old. @throws GatewayError (rejects) as the store does */
+  /**
+   * By incarnation id, at most a second old; how far each type was followed may be 10 seconds old. The same map while
+   * nothing has changed. @throws GatewayError (rejects) as the store does
+   */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
-  /** Called after views have changed. Returns the function that ends it. */
-  onChange(listener: () => void): () => void;
+  /**
+   * Called after views have changed and before `current` resolves, with the ids of their incarnations; undefined: any
+   * of them. Returns the function that ends it.
+   */
+  onChange(listener: MirrorListener): () => void;
+  /**
+   * Calls `read`, which must not wait, while the views are as they were at an earlier position of the log.
+   * @param read gets the incarnations in which something has changed since
+   * @returns undefined when too much has changed since
+   * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+   */
+  at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined>;
   /** Stops following; the views are kept. */
   close(): void;
 }
@@ -65,8 +84,19 @@ export interface MirrorOptions {
   readonly defer?: (task: () => void) => void;
 }
 
+/** What a store keeps, as it was read. */
+interface Catalog {
+  readonly version: string;
+  readonly readAtMs: number;
+  readonly stored: ReadonlyMap<string, StoredIncarnation>;
+}
+
 const entriesAtOnce = 1_000;
+/** More changes are not undone. */
+const mostUndone = 10_000;
 const typesMaxAgeMs = 1_000;
+/** Positions change without another version of the catalog. */
+const positionsMaxAgeMs = 10_000;
 /** A mirror that has not read the log for longer asks first whether the log still reaches back. */
 const trimmedAfterMs = 5_000;
 /** Commits within this time are looked at together when nobody asks. */
@@ -87,7 +117,7 @@ class Mirror implements RightsMirror {
   readonly #store: MirroredStore;
   readonly #options: MirrorOptions;
   readonly #now: () => number;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<MirrorListener>();
   readonly #endCommits: () => void;
   #generations = 0;
   readonly #emptyView: RbacView = this.#makeView();
@@ -97,6 +127,7 @@ class Mirror implements RightsMirror {
   /** The newest version that answers of the store have shown to callers. */
   #shown = '';
   #drainedAtMs = 0;
+  #catalog: Catalog | undefined;
   /** The drain that runs, and the one that callers who came meanwhile wait for. */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
@@ -107,7 +138,7 @@ class Mirror implements RightsMirror {
     this.#store = store;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.stored = rememberedFor(typesMaxAgeMs, this.#now, async () => byIncarnation(await store.types()));
+    this.stored = rememberedFor(typesMaxAgeMs, this.#now, () => this.#readStored());
     const defer = options.defer ?? ((task) => void setTimeout(task, followDelayMs).unref());
     this.#endCommits = store.onCommit(() => this.#onCommit(defer));
   }
@@ -132,7 +163,39 @@ class Mirror implements RightsMirror {
     return this.#again;
   }
 
-  onChange(listener: () => void): () => void {
+  async at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined> {
+    for (;;) {
+      await this.current();
+      const applied = this.#applied;
+      const entries: LogEntry[] = [];
+      for (let from = resourceVersion; ;) {
+        const some = await this.#store.changes(from, keys, entriesAtOnce);
+        entries.push(...some);
+        if (entries.length > mostUndone) return undefined;
+        if (some.length < entriesAtOnce) break;
+        from = some.at(-1)!.resourceVersion;
+      }
+      // The views have moved on meanwhile, or are about to.
+      if (this.#draining !== undefined || this.#applied !== applied || applied === undefined) continue;
+      return this.#undone(
+        entries.filter((entry) => entry.resourceVersion <= applied),
+        read,
+      );
+    }
+  }
+
+  #undone<T>(entries: readonly LogEntry[], read: (changed: ReadonlySet<string>) => T): T {
+    for (const entry of entries.toReversed()) {
+      putEntry(this.#viewOf(this.#views, entry.incarnation), { ...entry, after: entry.before });
+    }
+    try {
+      return read(new Set(entries.map(({ incarnation }) => incarnation)));
+    } finally {
+      for (const entry of entries) putEntry(this.#viewOf(this.#views, entry.incarnation), entry);
+    }
+  }
+
+  onChange(listener: MirrorListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -141,6 +204,17 @@ class Mirror implements RightsMirror {
     this.#isClosed = true;
     this.#endCommits();
     this.#listeners.clear();
+  }
+
+  async #readStored(): Promise<Catalog['stored']> {
+    const known = this.#catalog;
+    // Read before the types are, so that they are never older than their version.
+    const version = await this.#store.catalogVersion();
+    if (known?.version === version && this.#now() - known.readAtMs < positionsMaxAgeMs) return known.stored;
+    const readAtMs = this.#now();
+    const stored = byIncarnation(await this.#store.types());
+    this.#catalog = { version, readAtMs, stored };
+    return stored;
   }
 
   #onCommit(defer: (task: () => void) => void): void {
@@ -153,13 +227,10 @@ class Mirror implements RightsMirror {
   }
 
   async #drain(): Promise<string> {
-    let went = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
-    if (went === undefined) {
-      await this.#load();
-      went = { changed: true };
-    }
+    const changed = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
+    if (changed === undefined) await this.#load();
     this.#drainedAtMs = this.#now();
-    if (went.changed) for (const listener of this.#listeners) listener();
+    if (changed?.size !== 0) for (const listener of this.#listeners) listener(changed);
     return this.#applied!;
   }
 
@@ -170,13 +241,13 @@ class Mirror implements RightsMirror {
   }
 
   /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
-  async #goOn(from: string): Promise<{ changed: boolean } | undefined> {
+  async #goOn(from: string): Promise<ReadonlyMap<string, Affected> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;
     if (mayBeTrimmed && from < (await this.#store.oldestResourceVersion())) return undefined;
     try {
       const { reached, changed } = await this.#follow(this.#views, from);
       this.#applied = reached;
-      return { changed };
+      return changed;
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'EXPIRED') return undefined;
       throw error;
@@ -200,16 +271,26 @@ class Mirror implements RightsMirror {
     this.#applied = reached;
   }
 
-  /** Puts what the log has after `from` into the views; returns up to where, and whether there was anything. */
-  async #follow(into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: boolean }> {
+  /** Puts what the log has after `from` into the views; returns up to where, and who is affected. */
+  async #follow(
+    into: Map<string, RbacFeed>,
+    from: string,
+  ): Promise<{ reached: string; changed: Map<string, Affected> }> {
     let reached = from;
-    let changed = false;
+    const changed = new Map<string, Set<SubjectKey> | undefined>();
     for (;;) {
       const target = this.#target;
       if (reached >= target) return { reached, changed };
       const entries = await this.#store.changes(reached, keys, entriesAtOnce);
-      for (const entry of entries) putEntry(this.#viewOf(into, entry.incarnation), entry);
-      changed ||= entries.length > 0;
+      for (const entry of entries) {
+        const { incarnation } = entry;
+        const affected = putEntry(this.#viewOf(into, incarnation), entry);
+        const before = changed.get(incarnation);
+        if (affected === undefined || (changed.has(incarnation) && before === undefined))
+          changed.set(incarnation, undefined);
+        else if (before === undefined) changed.set(incarnation, new Set(affected));
+        else for (const subject of affected) before.add(subject);
+      }
       const last = entries.at(-1)?.resourceVersion ?? reached;
       reached = entries.length < entriesAtOnce && last < target ? target : last;
     }
@@ -238,9 +319,10 @@ function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
   if (kind !== undefined) view.put(kind, namespace, name, parse(raw));
 }
 
-function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): void {
+/** @returns whose rights may have changed; undefined: anybody's */
+function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): Iterable<SubjectKey> | undefined {
   const kind = kinds.get(type);
-  if (kind !== undefined) view.put(kind, namespace, name, after === undefined ? undefined : parse(after));
+  return kind && view.put(kind, namespace, name, after === undefined ? undefined : parse(after));
 }
 
 /** Bytes that are no JSON grant nothing. */

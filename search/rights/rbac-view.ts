@@ -36,8 +36,11 @@ export interface RbacView {
 
 /** A view that can be fed. */
 export interface RbacFeed extends RbacView {
-  /** @param object the parsed object, undefined when it is gone */
-  put(kind: RbacKind, namespace: string, name: string, object: unknown): void;
+  /**
+   * @param object the parsed object, undefined when it is gone
+   * @returns whose rights may have changed; undefined: anybody's may
+   */
+  put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined;
 }
 
 const noRules: readonly PolicyRule[] = Object.freeze([]);
@@ -77,26 +80,31 @@ class CompiledRbac implements RbacFeed {
     return isNothing(listed) ? noGrant : intersectGrants(listed, this.#granted(user, 'watch', type));
   }
 
-  put(kind: RbacKind, namespace: string, name: string, object: unknown): void {
+  put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined {
     const isNamespaced = kind === 'roles' || kind === 'rolebindings';
     // A namespaced object without a namespace, or the other way round, is a member's fault and grants nothing.
-    if (isNamespaced !== (namespace !== '')) return;
+    if (isNamespaced !== (namespace !== '')) return [];
     if (kind === 'namespaces') {
       if (object === undefined) this.namespaces.delete(name);
       else this.namespaces.add(name);
-      return;
+      return undefined;
     }
     this.#generation = this.#nextGeneration();
     if (kind === 'roles' || kind === 'clusterroles') {
       const key = roleKey({ kind: kind === 'roles' ? 'Role' : 'ClusterRole', namespace, name });
       if (object === undefined) this.#roles.delete(key);
       else this.#roles.set(key, readRules(object));
-      return;
+      return this.#boundTo(key);
     }
     const key = `${namespace}/${name}`;
-    this.#unbind(key);
+    const before = this.#unbind(key);
     const binding = object === undefined ? undefined : readBinding(object, namespace);
     if (binding !== undefined) this.#bind(key, binding);
+    return [...(before?.subjects ?? []), ...(binding?.subjects ?? [])];
+  }
+
+  *#boundTo(role: string): Generator<SubjectKey> {
+    for (const binding of this.#bindings.values()) if (roleKey(binding.role) === role) yield* binding.subjects;
   }
 
   #bind(key: string, binding: Binding): void {
@@ -108,15 +116,16 @@ class CompiledRbac implements RbacFeed {
     }
   }
 
-  #unbind(key: string): void {
+  #unbind(key: string): Binding | undefined {
     const old = this.#bindings.get(key);
-    if (old === undefined) return;
+    if (old === undefined) return undefined;
     this.#bindings.delete(key);
     for (const subject of old.subjects) {
       const bound = this.#bySubject.get(subject);
       bound?.delete(old);
       if (bound?.size === 0) this.#bySubject.delete(subject);
     }
+    return old;
   }
 
   #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {

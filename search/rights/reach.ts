@@ -18,6 +18,18 @@ export interface Gatekeeper {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /** Namespaces and names for which it may allow what it refuses for all; absent: any. */
   hints?(attributes: Attributes): AuthorityHints;
+  /** As `generation` of an `Authorizer`. */
+  generation?(): number;
+}
+
+/** What the gateway allows. */
+export interface Reach {
+  readonly grant: Grant;
+  /**
+   * `performance.now()` milliseconds up to which it stays so, while the gatekeeper's generation and the candidates
+   * stay; 0 when nobody knows.
+   */
+  readonly untilMs: number;
 }
 
 /** A user, a cluster and a type. */
@@ -54,16 +66,31 @@ const questionsAtOnce = 64;
  * Rows of one type that the gateway would let this user ask the cluster for.
  * @throws GatewayError (rejects) as the authorizer does
  */
-export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): Promise<Grant> {
-  if (question.verb !== 'watch') return await reachWith(gatekeeper, question, question.verb);
-  const listed = await reachWith(gatekeeper, question, 'list');
-  return isNothing(listed) ? noGrant : intersectGrants(listed, await reachWith(gatekeeper, question, 'watch'));
+export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): Promise<Reach> {
+  const time = { untilMs: gatekeeper.generation === undefined ? 0 : Infinity };
+  const { verb } = question;
+  const listed = await reachWith(gatekeeper, question, verb === 'watch' ? 'list' : verb, time);
+  const grant =
+    verb !== 'watch' || isNothing(listed)
+      ? listed
+      : intersectGrants(listed, await reachWith(gatekeeper, question, 'watch', time));
+  return { grant, untilMs: time.untilMs };
 }
 
-async function reachWith(gatekeeper: Gatekeeper, question: ReachQuestion, verb: string): Promise<Grant> {
+/** @param time its `untilMs` falls to that of the decision that counts least long */
+async function reachWith(
+  gatekeeper: Gatekeeper,
+  question: ReachQuestion,
+  verb: string,
+  time: { untilMs: number },
+): Promise<Grant> {
+  const read = ({ allowed, untilMs = Infinity }: Decision): boolean => {
+    time.untilMs = Math.min(time.untilMs, untilMs);
+    return allowed;
+  };
   const allows = (namespace: string, name: string): boolean | Promise<boolean> => {
     const decision = gatekeeper.authorize(attributesOf(question, verb, namespace, name));
-    return decision instanceof Promise ? decision.then(({ allowed }) => allowed) : decision.allowed;
+    return decision instanceof Promise ? decision.then(read) : read(decision);
   };
   let given: AuthorityHints | undefined;
   const hintsOf = (): AuthorityHints =>

@@ -3,6 +3,7 @@
 // identity as it is after impersonation. An error is no answer: it is not remembered, and it hides the cluster.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
+import type { Reviewed } from '../../auth/reviews/review-cache.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -47,6 +48,13 @@ export interface RowQuestion {
   readonly name: string;
 }
 
+/** A grant, and until when the answers it was made from count. */
+export interface TimedGrant {
+  readonly grant: Grant;
+  /** `performance.now()` milliseconds. */
+  readonly untilMs: number;
+}
+
 /** Asks members and remembers their answers for seconds. */
 export interface Reviewer {
   /**
@@ -60,7 +68,7 @@ export interface Reviewer {
     identity: User,
     verb: RowVerb,
     type: ScopedType,
-  ): Promise<Grant>;
+  ): Promise<TimedGrant>;
 }
 
 export interface ReviewerOptions {
@@ -73,6 +81,7 @@ export interface ReviewerOptions {
 
 interface Answer {
   readonly allowed: boolean;
+  readonly untilMs: number;
 }
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
@@ -83,22 +92,25 @@ const questionsAtOnce = 16;
 const mostQuestions = 20_000;
 
 export function makeReviewer(options: ReviewerOptions): Reviewer {
-  const { reviews, ttlMs = defaultTtlMs, now } = options;
+  const { reviews, ttlMs = defaultTtlMs, now = () => performance.now() } = options;
   const numberOf = makeIdentityNumbers();
-  const answers = makeReviewCache<Answer>({ ...cacheLimits, ...(now === undefined ? {} : { now }) });
+  const answers = makeReviewCache<Answer>({ ...cacheLimits, now });
 
-  type Asked = Parameters<Reviewer['grant']>[0];
-  const allowed = async ({ record, incarnation }: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
+  /** `untilMs` falls to that of the answer that counts least long. */
+  type Asked = Parameters<Reviewer['grant']>[0] & { untilMs: number };
+  const allowed = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
+    const { record, incarnation } = asked;
     const { verb, type, namespace, name } = question;
     const parts = [numberOf(identity), incarnation, verb, type.group, type.resource, namespace, name];
     const key = JSON.stringify(parts);
     const known = answers.known(key);
-    if (known !== undefined) return known.allowed;
     const spec = accessReviewSpec(identity, question);
-    const answer = await answers.ask(key, async () => ({
-      answer: { allowed: await reviews.isAllowed(record, spec) },
-      ttlMs,
-    }));
+    const review = async (): Promise<Reviewed<Answer>> => {
+      const untilMs = now() + ttlMs;
+      return { answer: { allowed: await reviews.isAllowed(record, spec), untilMs }, ttlMs };
+    };
+    const answer = known ?? (await answers.ask(key, review));
+    asked.untilMs = Math.min(asked.untilMs, answer.untilMs);
     return answer.allowed;
   };
 
@@ -123,10 +135,14 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
   };
 
   return {
-    grant: async (asked, identity, verb, type) => {
-      if (verb !== 'watch') return await granted(asked, identity, verb, type);
-      const listed = await granted(asked, identity, 'list', type);
-      return isNothing(listed) ? noGrant : intersectGrants(listed, await granted(asked, identity, 'watch', type));
+    grant: async (question, identity, verb, type) => {
+      const asked: Asked = { ...question, untilMs: Infinity };
+      const listed = await granted(asked, identity, verb === 'watch' ? 'list' : verb, type);
+      const grant =
+        verb !== 'watch' || isNothing(listed)
+          ? listed
+          : intersectGrants(listed, await granted(asked, identity, 'watch', type));
+      return { grant, untilMs: asked.untilMs };
     },
   };
 }

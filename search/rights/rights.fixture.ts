@@ -50,6 +50,7 @@ export function makeTestStore(): TestStore {
   const reads = { lists: 0, changes: 0 };
   let version = 1_000_000_000_000_000_000n;
   let oldest = version;
+  let confirmations = 0;
 
   const put: TestStore['put'] = (incarnation, resource, namespace, name, object) => {
     const type = typeKey({ group: resource === 'namespaces' ? '' : rbacGroup, resource });
@@ -73,12 +74,16 @@ export function makeTestStore(): TestStore {
       for (const object of objects) put(incarnation, ...place(object), object);
     },
     remove: (incarnation, object) => put(incarnation, ...place(object), undefined),
-    confirm: (incarnation, confirmedAtMs) => void positions.set(incarnation.id, { incarnation, confirmedAtMs }),
+    confirm: (incarnation, confirmedAtMs) => {
+      confirmations += 1;
+      positions.set(incarnation.id, { incarnation, confirmedAtMs });
+    },
     trim: () => {
       log.length = 0;
       oldest = version;
     },
     reads,
+    catalogVersion: async () => String(confirmations),
     types: async () => {
       return [...positions.values()].flatMap(({ incarnation, confirmedAtMs }) =>
         [...mirroredTypes, { group: '', resource: 'pods' }, { group: '', resource: 'nodes' }].map(

@@ -55,6 +55,7 @@ function site(given: Partial<ScopesOptions> & { readonly records?: readonly Clus
     clusters: { list: () => records },
     authorizer: allowAuthenticated(),
     outgoing: (user, cluster) => outgoingIdentity(user, cluster, outgoing),
+    outgoingGeneration: () => 0,
     maxAgeMs: 10 * minute,
     reviews: { isAllowed: unanswered, isIncomplete: async () => false },
     sampleRate: 0,

@@ -10,14 +10,19 @@ import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
 import { makeReviewer } from './review.ts';
 import type { MemberReviews } from './review.ts';
 import { makeRowScopes } from './row-scopes.ts';
-import type { RowScopesOptions, Scopes } from './row-scopes.ts';
+import type { RowScopes, RowScopesOptions, Scopes } from './row-scopes.ts';
 import { makeSamples } from './samples.ts';
 import type { SampleResult } from './samples.ts';
 
-export type { HiddenCluster, ScopeAnswer, Scopes } from './row-scopes.ts';
+export type { HiddenCluster } from './cluster-rights.ts';
+export type { ScopeAnswer } from './evaluation.ts';
+export type { Scopes } from './row-scopes.ts';
 
 /** What rights depend on. */
-export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'authorizer' | 'outgoing' | 'maxAgeMs'> {
+export interface ScopesOptions extends Pick<
+  RowScopesOptions,
+  'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'
+> {
   readonly store: IndexStore;
   readonly reviews: MemberReviews;
   /** `--index-rights`; `auto` by default. A cluster's label `search.portcullis.io/rights` wins. */
@@ -56,11 +61,15 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   const { store, reviews, onError, onModeChange, onSample } = options;
   const now = options.now ?? Date.now;
   const mirror = makeRightsMirror(store, onError === undefined ? {} : { onError });
+  let scopes: RowScopes | undefined;
   const modes = makeRightsModes({
     reviews,
     ...(options.choice === undefined ? {} : { choice: options.choice }),
     ...(options.memory === undefined ? {} : { memory: options.memory }),
-    ...(onModeChange === undefined ? {} : { onChange: onModeChange }),
+    onChange: (change) => {
+      scopes?.changed(change.incarnation);
+      onModeChange?.(change);
+    },
   });
   const confirmedAtMs = async (incarnation: string): Promise<number | undefined> => {
     const stored = (await mirror.stored()).get(incarnation);
@@ -77,11 +86,12 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     ...(onSample === undefined ? {} : { onResult: onSample }),
     now,
   });
-  const scopes = makeRowScopes({
+  const made = makeRowScopes({
     mirror,
     clusters: options.clusters,
     authorizer: options.authorizer,
     outgoing: options.outgoing,
+    ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     modes,
     reviewer: makeReviewer({ reviews }),
     confirmedAtMs,
@@ -89,10 +99,12 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     onDecision: (sampled) => void sample(sampled),
     now,
   });
+  scopes = made;
   return {
-    scope: (user, verb, types, names) => scopes.scope(user, verb, types, names),
-    current: (atLeast) => scopes.current(atLeast),
-    onChange: (listener) => scopes.onChange(listener),
+    scope: (user, verb, types, names) => made.scope(user, verb, types, names),
+    scopeAt: (question, resourceVersion) => made.scopeAt(question, resourceVersion),
+    current: (atLeast) => made.current(atLeast),
+    onChange: (listener, of) => made.onChange(listener, of),
     close: () => mirror.close(),
   };
 }

@@ -15,13 +15,14 @@ const secrets: PlanQuestion = {
   cluster: undefined,
 };
 const scope = (digest: string): RowScope => ({ grants: new Map(), digest });
-/** Scopes of now: a watch's, and a list's. */
-const now = (watch: string, list = watch) => [scope(watch), () => Promise.resolve(scope(list))] as const;
+/** Scopes of now: a watch's, and a list's; and what the log says of both at the position, if anything. */
+const now = (watch: string, list = watch, then?: { readonly list: string; readonly watch: string }) => {
+  const scopeThen = (verb: 'list' | 'watch') => Promise.resolve(then && scope(then[verb]));
+  return [scope(watch), () => Promise.resolve(scope(list)), scopeThen] as const;
+};
 
 const binding = { type: 'rolebindings.rbac.authorization.k8s.io', resourceVersion: '060' } as LogEntry;
-/** Opened at version 090. */
 const store = {
-  resourceVersion: () => '090',
   changes: (from: string, types: readonly string[]) =>
     Promise.resolve([binding].filter(({ type, resourceVersion }) => types.includes(type) && resourceVersion > from)),
 };
@@ -72,8 +73,14 @@ test('a position that was issued under these rights and under others must be lis
   assert.equal((await issued.before(secrets, '200', ...now('three')))?.digest, 'two');
 });
 
-test('a position of the process before goes on unless roles or bindings have changed since', async () => {
+test('a position of another process goes on with the rights that roles and bindings gave then', async () => {
   const issued = makeIssuedRights(store);
   assert.equal(await issued.before(secrets, '060', ...now('one')), undefined);
+  const then = (list: string, watch = list) => now('one', 'one', { list, watch });
+  assert.equal(await issued.before(secrets, '059', ...then('one')), undefined);
+  assert.equal((await issued.before(secrets, '059', ...then('old')))?.digest, 'old');
+  // Nobody can say, or it depends on whether a list or a watch has led there.
   await assert.rejects(issued.before(secrets, '059', ...now('one')), { code: 'EXPIRED' });
+  await assert.rejects(issued.before(secrets, '059', ...then('old', 'one')), { code: 'EXPIRED' });
+  await assert.rejects(issued.before(secrets, '059', ...then('old', 'older')), { code: 'EXPIRED' });
 });

@@ -11,8 +11,8 @@ import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
 /**
- * See the file comment. It is forgotten with the process. For positions that an earlier process has issued, the roles
- * and bindings in the log decide.
+ * See the file comment. It is forgotten with the process. For positions that another process has issued, or this one
+ * to somebody else, the roles and bindings in the log decide.
  */
 export interface IssuedRights {
   /** All up to `position` was answered to this question under these rights. */
@@ -23,14 +23,16 @@ export interface IssuedRights {
    * @param question of a watch
    * @param scopeNow of the watch
    * @param listScope what a list would show, read after `scopeNow`
+   * @param scopeThen what a list or watch would have shown at `position`; undefined when nobody can say
    * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed
-   *   since a position of a process before
+   *   since in a way that nobody can say
    */
   before(
     question: PlanQuestion,
     position: string,
     scopeNow: RowScope,
     listScope: () => Promise<RowScope>,
+    scopeThen: (verb: 'list' | 'watch') => Promise<RowScope | undefined>,
   ): Promise<RowScope | undefined>;
 }
 
@@ -47,9 +49,8 @@ const mostQuestions = 2_000;
 /** Rights change seldom; what is older is no longer known. */
 const mostStretches = 4;
 
-/** @param store opened by this process, which has issued nothing yet */
-export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVersion'>): IssuedRights {
-  const openedAt = store.resourceVersion();
+/** Of a process that has issued nothing yet. */
+export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRights {
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
   const keyOf = ({ user, types, clusters, cluster, byOwner }: PlanQuestion, verb: string): string =>
@@ -65,19 +66,31 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVe
       }
       issued.set(key, [...stretches.slice(1 - mostStretches), { scope, from: position, to: position }]);
     },
-    async before(question, position, scopeNow, listScope) {
-      // Every cluster that comes or goes brings or takes its roles and bindings, too.
-      if (position < openedAt && (await store.changes(position, rightsKeys, 1)).length > 0) throw changed();
+    async before(question, position, scopeNow, listScope, scopeThen) {
       const others = new Map<string, RowScope>();
       let isSame = false;
+      const compare = async (verb: 'list' | 'watch', under: readonly RowScope[]): Promise<void> => {
+        if (under.length === 0) return;
+        const { digest } = verb === 'watch' ? scopeNow : await listScope();
+        for (const scope of under) {
+          if (scope.digest === digest) isSame = true;
+          else others.set(scope.digest, scope);
+        }
+      };
       for (const verb of ['list', 'watch'] as const) {
         const stretches = issued.get(keyOf(question, verb)) ?? [];
         const under = stretches.filter(({ from, to }) => from <= position && position <= to);
-        if (under.length === 0) continue;
-        const { digest } = verb === 'watch' ? scopeNow : await listScope();
-        for (const { scope } of under) {
-          if (scope.digest === digest) isSame = true;
-          else others.set(scope.digest, scope);
+        await compare(
+          verb,
+          under.map(({ scope }) => scope),
+        );
+      }
+      // Every cluster that comes or goes brings or takes its roles and bindings, too.
+      if (!isSame && others.size === 0 && (await store.changes(position, rightsKeys, 1)).length > 0) {
+        for (const verb of ['list', 'watch'] as const) {
+          const then = await scopeThen(verb);
+          if (then === undefined) throw changed();
+          await compare(verb, [then]);
         }
       }
       if (others.size === 0) return undefined;

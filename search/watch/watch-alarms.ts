@@ -12,15 +12,15 @@ export class WatchAlarms {
 
   /** Sets all of them; `end` ends them. */
   set(
-    { timeoutMs, bookmarks }: WatchQuestion,
-    { feed, rights, bookmarkIntervalMs, rightsPollMs }: WatchDependencies,
+    { timeoutMs, bookmarks, keys, onRightsChange }: WatchQuestion,
+    { feed, bookmarkIntervalMs, rightsPollMs }: WatchDependencies,
   ): void {
     const timeout = timeoutMs === undefined ? undefined : setTimeout(() => this.ring('timeUp'), timeoutMs);
     const bookmark = bookmarks ? setInterval(() => this.ring('bookmarkDue'), bookmarkIntervalMs) : undefined;
     const look = setInterval(() => this.ring('rightsChanged'), rightsPollMs);
     this.#ends = [
-      feed.onCommit(() => this.wake()),
-      rights.onChange(() => this.ring('rightsChanged')),
+      feed.onCommit(() => this.wake(), keys),
+      onRightsChange(() => this.ring('rightsChanged')),
       () => clearTimeout(timeout),
       () => clearInterval(bookmark),
       () => clearInterval(look),

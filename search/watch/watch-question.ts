@@ -1,7 +1,7 @@
 // What is watched, and what a watch uses of the rest.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
+import type { Warning } from '../api/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
-import type { IndexRights, Visible } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowKey } from '../query/match.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -17,7 +17,6 @@ export interface WatchDependencies {
   readonly bookmarkIntervalMs: number;
   readonly rightsPollMs: number;
   readonly statusJson: StatusJson;
-  readonly rights: Pick<IndexRights, 'onChange'>;
   onError(error: unknown): void;
 }
 
@@ -50,8 +49,15 @@ export interface WatchQuestion {
   readonly bookmarks: boolean;
   /** Undefined: as long as the client likes. */
   readonly timeoutMs: number | undefined;
-  /** Rights of now. @throws GatewayError (rejects) when they cannot be decided */
-  readonly visible: () => Promise<Visible>;
+  /** Rows that are hidden or old at the start, of clusters the caller may know of. */
+  readonly warnings: readonly Warning[];
+  /**
+   * Rights of now; the same object while nothing has changed. @throws GatewayError (rejects) when they cannot be
+   * decided
+   */
+  readonly visible: () => Promise<RowScope>;
+  /** As `onChange` of the rights, of this question. */
+  readonly onRightsChange: (listener: () => void) => () => void;
   /** Called when the client gets a position to go on from, with the rights up to there. */
   readonly onReached: (position: string, scope: RowScope) => void;
 }

@@ -63,7 +63,7 @@ export class WatchRun {
 
   /** @returns whether the rights have changed; then all that follows from it was sent */
   async followRights(): Promise<boolean> {
-    const { scope: after } = await this.#question.visible();
+    const after = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
     const { query, keys, types } = this.#question;
     const { events, position } = await rightsEvents(this.#dependencies.store, this.#dependencies.feed, {
@@ -93,7 +93,9 @@ export class WatchRun {
     return true;
   }
 
+  /** Rights of the bookmark's position: a watch that goes on from there at another process reads those in the log. */
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
+    await this.followRights();
     this.#question.onReached(this.#position, this.#scope);
     this.#add('BOOKMARK', this.#question.form.bookmark(this.#position, annotations));
     await this.#flush();

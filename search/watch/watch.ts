@@ -14,12 +14,15 @@ export async function watchRows(
   question: WatchQuestion,
   dependencies: WatchDependencies,
 ): Promise<void> {
-  const { scope, warnings } = await question.visible();
+  const scope = await question.visible();
   const before = await question.before?.(scope);
   const page = question.after === undefined ? await dependencies.store.list(question.query, scope, {}) : undefined;
   const alarms = new WatchAlarms();
   if (before !== undefined) alarms.ring('rightsChanged');
-  const body = beginBody(request, warnings, dependencies.openStreams, { kind: 'watch', onOver: () => alarms.wake() });
+  const body = beginBody(request, question.warnings, dependencies.openStreams, {
+    kind: 'watch',
+    onOver: () => alarms.wake(),
+  });
   alarms.set(question, dependencies);
   const position = question.after ?? page!.resourceVersion;
   const run = new WatchRun(body, question, dependencies, before ?? scope, position);

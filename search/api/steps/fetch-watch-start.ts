@@ -1,9 +1,7 @@
-// Finds the position at which a watch begins. Rows and events are read later, while they are sent
-// (search/watch/watch.ts).
-import type { RowScope } from '../../rights/scope.ts';
+// Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../list-options.ts';
-import { visibleNow } from '../plan.ts';
+import { visibleAt, visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
@@ -23,9 +21,13 @@ export async function fetchWatchStart(
   const { after, fromNow, notOlderThan } = start;
   await waitForVersion(store, notOlderThan);
   await requireInLog(store, notOlderThan, after === undefined);
-  const listScope = async (): Promise<RowScope> => (await visibleNow({ ...of, verb: 'list' }, dependencies)()).scope;
+  const listScope = visibleNow({ ...of, verb: 'list' }, dependencies);
   return {
     after: fromNow ? store.resourceVersion() : after,
-    before: after === undefined ? undefined : (scope) => issuedRights.before(of, after, scope, listScope),
+    before:
+      after === undefined
+        ? undefined
+        : (scope) =>
+            issuedRights.before(of, after, scope, listScope, (verb) => visibleAt({ ...of, verb }, after, dependencies)),
   };
 }

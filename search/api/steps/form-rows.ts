@@ -134,7 +134,9 @@ export function formEvents(
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,
       timeoutMs: limits.length === 0 ? undefined : Math.min(...limits),
+      warnings: plan.warnings,
       visible: visibleNow(of, dependencies),
+      onRightsChange: (listener) => dependencies.rights.onChange(listener, of.byOwner === true ? undefined : of),
       onReached: (position, scope) => issuedRights.note(of, position, scope),
     },
   };
