@@ -42,7 +42,9 @@ export async function extentOf(
 ): Promise<Extent | undefined> {
   const t = snapshot.catalog.types.get(type);
   if (t === undefined) return undefined;
-  const passes = among(query.namespaces, query.notNamespaces);
+  const isWanted = among(query.namespaces, query.notNamespaces);
+  // Half a surrogate pair is in no stored text, and as bytes it would be the sign that stands for it.
+  const passes = (namespace: string): boolean => isWanted(namespace) && namespace.isWellFormed();
   const ofCluster = among(query.clusters, query.notClusters);
   const whole: number[] = [];
   const places: Place[] = [];
@@ -57,7 +59,8 @@ export async function extentOf(
         if (passes(namespace)) places.push({ inc: incarnation.number, namespace });
       }
       for (const { namespace, name } of grant.names) {
-        if (namespace === undefined || passes(namespace)) named.push({ incarnation, namespace, name });
+        if (name.isWellFormed() && (namespace === undefined || passes(namespace)))
+          named.push({ incarnation, namespace, name });
       }
     }
   }

@@ -130,7 +130,7 @@ async function enumerated(
 /** Terms that some row has, each once: every shard counts its own rows. */
 function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {
   const all = allHold([piece('k.t = ?', t), ...where]);
-  const text = `SELECT k.id::text, sum(k.n)::int8, min(k.value) FROM term k WHERE ${all.text} AND k.n > 0 GROUP BY k.id`;
+  const text = `SELECT k.id::text, sum(k.n)::int8, k.value FROM term k WHERE ${all.text} GROUP BY k.id, k.value`;
   const cut = limit === undefined ? '' : ` LIMIT ${limit}`;
   return snapshot.rows<TermRow>({ text: `${text}${cut}`, values: all.values });
 }
