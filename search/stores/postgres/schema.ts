@@ -69,7 +69,7 @@ CREATE TABLE incarnation (
 );
 CREATE TABLE follow (
   shard int2 NOT NULL, inc int4 NOT NULL, t int4 NOT NULL, info text NOT NULL, version text NOT NULL DEFAULT '',
-  confirmed int8 NOT NULL DEFAULT 0, seen text, objects int8 NOT NULL DEFAULT 0, bytes int8 NOT NULL DEFAULT 0,
+  confirmed int8 NOT NULL DEFAULT 0, objects int8 NOT NULL DEFAULT 0, bytes int8 NOT NULL DEFAULT 0,
   PRIMARY KEY (shard, inc, t)
 )${busy};
 ${divided(

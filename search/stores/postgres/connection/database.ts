@@ -1,0 +1,127 @@
+// The connections to the database: a pool, and transactions that set what they need by SET LOCAL, because behind a
+// PgBouncer in transaction mode a session is another at each transaction.
+import pg, { type ClientBase, type Pool, type PoolClient, type QueryArrayResult } from 'pg';
+
+import { databaseError, unavailable } from './errors.ts';
+import { serverAddress, type ServerOptions } from './address.ts';
+
+export interface DatabaseOptions extends ServerOptions {
+  /** Schema of the tables; default `portcullis`. */
+  readonly schema?: string;
+  /** Connections at most; default 10. */
+  readonly connections?: number;
+  /** Longest time of one statement, milliseconds; default 30,000. */
+  readonly statementTimeoutMs?: number;
+}
+
+const leastVersion = 150_000;
+const int8 = 20;
+/** How much later than the server this side gives up on a statement. */
+const graceMs = 5000;
+
+/** int8 as a number: ids, times and counts stay below 2^53; what does not is asked for as text. */
+const parsers: { readonly getTypeParser: typeof pg.types.getTypeParser } = {
+  getTypeParser: ((oid: number, format?: 'text') =>
+    oid === int8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+export class Database {
+  readonly pool: Pool;
+  /** Quoted, for statements. */
+  readonly schema: string;
+  readonly statementTimeoutMs: number;
+  /** Server and database without the password. */
+  readonly name: string;
+  readonly #config: pg.ClientConfig;
+
+  constructor(pool: Pool, name: string, config: pg.ClientConfig, options: DatabaseOptions) {
+    this.pool = pool;
+    this.name = name;
+    this.#config = config;
+    this.schema = pg.escapeIdentifier(options.schema ?? 'portcullis');
+    this.statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
+  }
+
+  /** A connection of its own beside the pool, not yet connected. */
+  newClient(): pg.Client {
+    return new pg.Client(this.#config);
+  }
+
+  /** One statement by itself; names must be qualified. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
+  async query<Row extends readonly unknown[]>(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+    try {
+      const result = await this.pool.query({ text, values, rowMode: 'array' });
+      return (result as unknown as QueryArrayResult<Row & unknown[]>).rows;
+    } catch (error) {
+      throw databaseError(error);
+    }
+  }
+
+  /**
+   * Runs work in a transaction (READ COMMITTED) in the schema, and commits it. Whatever is thrown rolls it back.
+   * @param settings more of `SET LOCAL …`, each with its semicolon
+   * @throws GatewayError INDEX_UNAVAILABLE (rejects); after a lost connection it is not known whether it was committed
+   */
+  async transaction<T>(work: (client: ClientBase) => Promise<T>, settings = ''): Promise<T> {
+    let client: PoolClient;
+    try {
+      client = await this.pool.connect();
+    } catch (error) {
+      throw databaseError(error);
+    }
+    let isUsable = false;
+    try {
+      await client.query(`BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
+        SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`);
+      const result = await work(client);
+      const { command } = await client.query('COMMIT');
+      isUsable = true;
+      if (command !== 'COMMIT') throw unavailable('has rolled a write back');
+      return result;
+    } catch (error) {
+      isUsable ||= await rollBack(client);
+      throw databaseError(error);
+    } finally {
+      client.release(!isUsable);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+  }
+}
+
+/** @returns false when the connection cannot be used any more */
+async function rollBack(client: ClientBase): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Connects once, so that what is wrong is said at the start. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { config, name } = await serverAddress(options);
+  const statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
+  const all = { ...config, types: parsers, query_timeout: statementTimeoutMs + graceMs };
+  const pool = new pg.Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
+  // Lost connections are replaced when one is asked for; who uses one at that moment sees its query fail.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const database = new Database(pool, name, all, options);
+  try {
+    const [row] = await database.query<[string, string]>(
+      `SELECT current_setting('server_version_num'), current_setting('server_version')`,
+    );
+    const [number, version] = row!;
+    if (Number(number) < leastVersion) {
+      throw unavailable(`is PostgreSQL ${version}: the index needs 15 or newer`);
+    }
+    return database;
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+}
