@@ -1,5 +1,5 @@
 // What following one cluster is given.
-import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
 import type { ClusterChoice } from './discover/selection.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import type { MemberAsks } from './read-as.ts';
@@ -17,6 +17,8 @@ export interface ClusterSyncOptions {
   /** Read each time the types are looked at. */
   readonly choice: () => ClusterChoice;
   readonly store: IndexStore;
+  /** As whom rows of this cluster are written; undefined for a store of one process. */
+  readonly writer?: ShardWriter | undefined;
   /** What the store has of this cluster: its state until the member is reached. */
   readonly stored: readonly StoredType[];
   /** What must be over before anything of this cluster is written. */

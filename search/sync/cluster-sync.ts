@@ -1,6 +1,7 @@
 // Follows one cluster: which life of it is there, and what the index says of it. Easy to get wrong: a member made anew
 // behind the same address must lose every row of its former life before the first of the new one is written, or two
 // lives would be listed as one.
+import { FencedError } from '../stores/fenced-error.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
@@ -41,7 +42,7 @@ class FollowedCluster implements ClusterSync {
     this.#ask = makeReader(options.asks).ask;
     this.#waits = makeRetryDelays(options.timing.clusterRetry, options.random);
     this.#ended = this.#run().catch((error: unknown) => {
-      if (!this.#closing.signal.aborted) this.#enter(setbackOf(error, options.cluster.name, 'index').fault);
+      if (!this.#closing.signal.aborted) this.#end(error);
     });
   }
 
@@ -111,7 +112,8 @@ class FollowedCluster implements ClusterSync {
         refused: this.#life?.refused ?? [],
         closing: signal,
         insist: (what, work) => this.#insist(what, life.signal, work),
-        onFollowed: () => this.#enter(undefined),
+        onFollowed: () => void (signal.aborted || this.#enter(undefined)),
+        onFenced: (error) => this.#end(error),
       });
       this.#life = life;
       await life.follow();
@@ -120,7 +122,7 @@ class FollowedCluster implements ClusterSync {
 
   /** Rows of other lives of this cluster, and of others that had its name. */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
-    const { store, cluster, log } = this.#options;
+    const { store, writer, cluster, log } = this.#options;
     const all = await store.types();
     const others = all.filter(
       (stored) =>
@@ -129,7 +131,7 @@ class FollowedCluster implements ClusterSync {
     );
     for (const id of new Set(others.map((stored) => stored.incarnation.id))) {
       log.info({ cluster: cluster.name, incarnation: id }, 'index: rows of another incarnation are forgotten');
-      await store.forget(id);
+      await store.forget(id, undefined, writer);
     }
   }
 
@@ -143,11 +145,18 @@ class FollowedCluster implements ClusterSync {
         return result;
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof OtherIncarnation) throw error;
+        if (error instanceof OtherIncarnation || error instanceof FencedError) throw error;
         this.#enter(setbackOf(error, this.#options.cluster.name, what).fault);
         await pause(this.#waits.next(), signal);
       }
     }
+  }
+
+  /** For good: another process follows the cluster, or this one cannot. */
+  #end(error: unknown): void {
+    this.#enter(setbackOf(error, this.#options.cluster.name, 'index').fault);
+    this.#closing.abort();
+    this.#life?.look();
   }
 
   #enter(fault: SyncFault | undefined): void {

@@ -1,6 +1,7 @@
 // The writing half of a store, in memory, with a record of what it was asked to do. A row that is written with the very
 // same bytes does not count as written.
-import type { Commit, IndexStore, StoredType, WriteBatch } from '../stores/store.ts';
+import { FencedError } from '../stores/fenced-error.ts';
+import type { Commit, IndexStore, ShardWriter, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { keyText } from './follow/batch.ts';
 
@@ -8,6 +9,8 @@ export interface FakeStore extends IndexStore {
   /** `namespace/name` → JSON of each row of a type, in every incarnation. */
   rows(type: ResourceType): Readonly<Record<string, string>>;
   readonly batches: WriteBatch[];
+  /** The term in which each shard may be written; writes that name another are fenced. */
+  readonly epochs: Map<number, number>;
   readonly forgotten: string[];
   written: number;
   /** Runs before each commit. */
@@ -22,6 +25,9 @@ interface Kept {
 export function makeFakeStore(): FakeStore {
   const kept = new Map<string, Kept>();
   const commit = (written: number, deleted: number): Commit => ({ resourceVersion: '0'.repeat(19), written, deleted });
+  const requireTerm = (writer: ShardWriter | undefined): void => {
+    if (writer !== undefined && store.epochs.get(writer.shard) !== writer.epoch) throw new FencedError();
+  };
   const refuse = (): never => {
     throw new Error('not part of the fake');
   };
@@ -29,6 +35,7 @@ export function makeFakeStore(): FakeStore {
     id: '0123456789abcdef',
     limits: { maxOffset: 0 },
     batches: [],
+    epochs: new Map(),
     forgotten: [],
     written: 0,
     gate: async () => undefined,
@@ -40,8 +47,9 @@ export function makeFakeStore(): FakeStore {
     },
     types: async () => [...kept.values()].map(({ info, rows }) => ({ ...info, objects: rows.size })),
     versions: async (incarnation, type) => [...(kept.get(`${incarnation} ${typeKey(type)}`)?.rows.values() ?? [])],
-    async apply(batch) {
+    async apply(batch, writer) {
       await store.gate(batch);
+      requireTerm(writer);
       store.batches.push(batch);
       const { incarnation, type, upserts, deletes, position } = batch;
       const key = `${incarnation.id} ${typeKey(type)}`;
@@ -59,7 +67,8 @@ export function makeFakeStore(): FakeStore {
       store.written += written;
       return commit(written, deletes.filter((each) => of.rows.delete(keyText(each))).length);
     },
-    async forget(incarnation, type) {
+    async forget(incarnation, type, writer) {
+      requireTerm(writer);
       const keys = [...kept.keys()].filter((key) =>
         type === undefined ? key.startsWith(`${incarnation} `) : key === `${incarnation} ${typeKey(type)}`,
       );

@@ -7,6 +7,7 @@ import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import { readStatus } from '../../cache/hub/hub-events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
+import { FencedError } from '../stores/fenced-error.ts';
 import { mendCommand } from './read-as.ts';
 import type { SyncFault } from './sync-types.ts';
 
@@ -61,6 +62,8 @@ export async function refusalOf(
 /** As {@link SyncSetback}, whatever was thrown. */
 export function setbackOf(error: unknown, cluster: string, what: string): SyncSetback {
   if (error instanceof SyncSetback) return error;
+  if (error instanceof FencedError)
+    return new SyncSetback('TakenOver', `cluster "${cluster}" is followed by another process now`, { cause: error });
   if (error instanceof GatewayError) {
     const reason = error.code === 'MEMBER_CREDENTIAL' ? 'Unauthorized' : 'Unavailable';
     return new SyncSetback(reason, error.message, { cause: error });

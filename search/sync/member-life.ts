@@ -1,5 +1,6 @@
 // One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
 // it.
+import type { FencedError } from '../stores/fenced-error.ts';
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
@@ -24,6 +25,8 @@ export interface MemberLifeOptions extends ClusterSyncOptions {
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
   /** All that is chosen is being followed. */
   readonly onFollowed: () => void;
+  /** Another process writes the rows of this cluster now. */
+  readonly onFenced: (error: FencedError) => void;
 }
 
 /** See the file comment; it lasts as long as `follow`. */

@@ -16,7 +16,9 @@ export interface SyncFault {
     | 'Stalled'
     | 'Missing'
     | 'Store'
-    | 'NotServed';
+    | 'NotServed'
+    /** Another process holds the lease of the cluster's shard: it follows the cluster now. */
+    | 'TakenOver';
   readonly message: string;
 }
 

@@ -272,6 +272,61 @@ describe('sync', () => {
     await until(() => assert.deepEqual(podNames(store), []));
   });
 
+  it('a cluster that another process has taken over is not followed any more, says so, and keeps its rows', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const [taken, kept] = [memberWith('p1'), memberWith('p2')];
+    members.set('m1', taken);
+    members.set('m2', kept);
+    clusters.apply('s', [specOf('m1', 'r1'), specOf('m2', 'r2')]);
+    store.epochs.set(1, 5).set(2, 5);
+    const handle = await start({ writerOf: (uid) => ({ shard: uid === 'r1' ? 1 : 2, epoch: 5 }) });
+    await until(() => assert.deepEqual(podNames(store), ['a/p1', 'a/p2']));
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    store.epochs.set(1, 6);
+    taken.put(pods, { namespace: 'a', name: 'late' });
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'stopped'));
+    const [one, two] = handle.state();
+    assert.deepEqual([one!.fault?.reason, two!.fault], ['TakenOver', undefined]);
+    assert.equal(handle.stateOf(new Set([typeKey(podType)]))[0]?.fault?.reason, 'TakenOver');
+    const asked = taken.asked.length;
+    kept.put(pods, { namespace: 'a', name: 'p3' });
+    await until(() => assert.deepEqual(podNames(store), ['a/p1', 'a/p2', 'a/p3']));
+    assert.equal(taken.asked.length, asked);
+    clusters.apply('s', [specOf('m2', 'r2')]);
+    await until(() =>
+      assert.match(
+        handle
+          .state()
+          .map(({ cluster }) => cluster)
+          .join(),
+        /^m2$/,
+      ),
+    );
+    await handle.close();
+    assert.deepEqual(podNames(store), ['a/p1', 'a/p2', 'a/p3']);
+  });
+
+  it('a cluster that is written by another process is neither followed nor forgotten', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    members.set('m2', memberWith('p2'));
+    clusters.apply('s', [specOf('m1', 'r1'), specOf('m2', 'r2')]);
+    const first = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1', 'a/p2']));
+    await first.close();
+    store.epochs.set(2, 1);
+    clusters.apply('s', [specOf('m2', 'r2')]);
+    const handle = await start({ writerOf: (uid) => (uid === 'r2' ? { shard: 2, epoch: 1 } : undefined) });
+    clusters.apply('s', [specOf('m1', 'r1'), specOf('m2', 'r2')]);
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    assert.deepEqual(
+      handle.state().map(({ cluster }) => cluster),
+      ['m2'],
+    );
+    clusters.apply('s', []);
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+  });
+
   it('a member that does not answer keeps its rows, is named, and does not keep others', async (t) => {
     const { clusters, store, members, start } = site(t);
     members.set('m1', memberWith('p1'));

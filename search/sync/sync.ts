@@ -3,7 +3,7 @@
 // all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import { pause } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
@@ -26,6 +26,11 @@ export interface SyncOptions {
   /** How a cluster is asked; `makeAsks` outside of tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: IndexStore;
+  /**
+   * As whom the rows of a cluster are written, by the UID of its record. Undefined: another process writes them, so the
+   * cluster is not followed here, and its rows are not forgotten. Absent for a store of one process.
+   */
+  readonly writerOf?: (uid: string) => ShardWriter | undefined;
   readonly selection: Selection;
   readonly log: SyncLog;
   readonly timing?: Partial<SyncTiming>;
@@ -86,8 +91,7 @@ class FollowedClusters implements SyncHandle {
   }
 
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
-    const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
-    return this.#entries.get(uid)?.sync.confirmedAtMs(incarnation, type);
+    return this.#entries.get(uidOf(incarnation))?.sync.confirmedAtMs(incarnation, type);
   }
 
   onChange(listener: () => void): () => void {
@@ -104,6 +108,7 @@ class FollowedClusters implements SyncHandle {
 
   /** Begins to follow a cluster, goes on with another choice of types, or ends it. */
   #consider({ spec }: ClusterRecord): void {
+    if (!this.#isOurs(spec.uid)) return;
     const choice = spec.problem?.reason === 'NameConflict' ? undefined : this.#options.selection(spec);
     const entry = this.#entries.get(spec.uid);
     if (choice === undefined) {
@@ -128,6 +133,7 @@ class FollowedClusters implements SyncHandle {
         asks: asksOf(spec),
         choice: () => entry.choice,
         store,
+        writer: this.#options.writerOf?.(spec.uid),
         stored: this.#stored.filter(
           ({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name,
         ),
@@ -179,9 +185,15 @@ class FollowedClusters implements SyncHandle {
 
   async #forget(types: readonly StoredType[]): Promise<void> {
     for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
+      if (!this.#isOurs(uidOf(id))) continue;
       this.#options.log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
-      await this.#options.store.forget(id);
+      await this.#options.store.forget(id, undefined, this.#options.writerOf?.(uidOf(id)));
     }
+  }
+
+  #isOurs(uid: string): boolean {
+    const { writerOf } = this.#options;
+    return writerOf === undefined || writerOf(uid) !== undefined;
   }
 
   /** A thousand clusters are not asked in the same moment. */
@@ -194,6 +206,11 @@ class FollowedClusters implements SyncHandle {
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** The UID of the record an incarnation's id begins with. */
+function uidOf(incarnation: string): string {
+  return incarnation.slice(0, incarnation.lastIndexOf('/'));
 }
 
 /** Whether an incarnation's id begins with the UID of that record. */

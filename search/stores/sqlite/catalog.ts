@@ -3,7 +3,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
-import { compareText } from './text-order.ts';
+import type { KeyRow } from '../row-order.ts';
+import { compareText } from '../text-order.ts';
 import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
@@ -19,6 +20,9 @@ export interface NamespaceSlot {
   readonly incarnation: IncarnationRecord;
   readonly namespace: string;
 }
+
+/** A row by its keys, as it was found. */
+export type SlotRow = KeyRow<NamespaceSlot>;
 
 export class Catalog {
   readonly types = new Map<TypeKey, number>();
@@ -48,7 +52,7 @@ export class Catalog {
     }
     const byNumber = new Map([...this.incarnations.values()].map((record) => [record.number, record]));
     const added = db.prepare('SELECT id, namespace FROM place INDEXED BY place_added WHERE added > ?').all(since);
-    for (const { id, namespace } of added as unknown as SlotRow[]) {
+    for (const { id, namespace } of added as unknown as PlaceRow[]) {
       const incarnation = byNumber.get(incarnationOf(id));
       if (incarnation !== undefined) this.addSlot({ number: id, incarnation, namespace });
     }
@@ -105,7 +109,7 @@ interface IncarnationRow {
   readonly cluster: string;
 }
 
-interface SlotRow {
+interface PlaceRow {
   readonly id: number;
   readonly namespace: string;
 }

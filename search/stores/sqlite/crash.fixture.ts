@@ -2,7 +2,7 @@
 // is killed. Each step inserts, updates and deletes, and moves the position, so that half of a commit looks like no
 // step.
 import type { WriteBatch } from '../store.ts';
-import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openSqliteStore } from './store.ts';
 
 export const crashType = typeInfo('', 'pods');

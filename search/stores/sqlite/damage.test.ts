@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { rowWrite, typeInfo } from './model.fixture.ts';
+import { rowWrite, typeInfo } from '../conformance/model.fixture.ts';
 import { openSqliteStore } from './store.ts';
 
 test('a store damaged in its middle is set aside and opened empty, whether that shows at once or later (FLT-19)', async (t) => {

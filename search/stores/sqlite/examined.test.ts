@@ -10,7 +10,7 @@ import type { Grant } from '../../rights/scope.ts';
 import type { PageRequest } from '../store.ts';
 import { rowsOfChunk } from './read/bodies.ts';
 import type { Grants } from './read/extents.ts';
-import { listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
+import { listModel, rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { openSqliteStore } from './store.ts';
 

@@ -4,10 +4,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../store.ts';
-
-/** `term.path` of a label and of an indexed path. */
-export const labelPath = (key: string): string => `l:${key}`;
-export const fieldPath = (path: string): string => `f:${path}`;
+import { fieldPath, labelPath } from '../term-paths.ts';
 
 const mostRemembered = 200_000;
 

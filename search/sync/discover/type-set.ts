@@ -26,7 +26,10 @@ const documentForm = 1;
 
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 
-export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
+export interface TypeSetOptions extends Pick<
+  FollowOptions,
+  'verify' | 'onState' | 'onFenced' | 'random' | 'now' | 'limits' | 'writer'
+> {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
   /** The ways to ask the member. For each type one of them is chosen separately. */
@@ -196,10 +199,10 @@ class FollowedTypes implements TypeSet {
     wanted: ReadonlyMap<TypeKey, ChosenType>,
     isAbsent: (key: TypeKey) => boolean,
   ): Promise<void> {
-    const { store, incarnation } = this.#options;
+    const { store, writer, incarnation } = this.#options;
     for (const [key, { type }] of stored) {
       if (wanted.has(key) || this.#followers.has(key) || (isAbsent(key) && !(await this.#isGone(type)))) continue;
-      await store.forget(incarnation.id, type);
+      await store.forget(incarnation.id, type, writer);
     }
   }
 

@@ -38,6 +38,7 @@ test('of changes of one object that come together the last is written, whatever 
       onCommit: () => undefined,
       onFault: assert.ifError,
       onFull: () => assert.fail('it is not full'),
+      onFenced: assert.ifError,
     });
     for (const [i, change] of changes.entries()) {
       const position = { resourceVersion: String(i), confirmedAtMs: i };

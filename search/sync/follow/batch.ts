@@ -2,6 +2,7 @@
 // to. Easy to get wrong: a position must never be committed before a change that came before it. While the store is
 // slow, the reader of the member waits.
 import type { Backoff } from '../../../lib/backoff.ts';
+import { FencedError } from '../../stores/fenced-error.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';
 import type { ObjectKey } from '../../types.ts';
@@ -21,7 +22,10 @@ export interface Batcher {
   flush(): Promise<void>;
   /** While held nothing is committed but by `flush` or past `heldBytes`: a relist of rights is seen whole. */
   hold(isHeld: boolean): void;
-  /** The store is full: nothing is taken until `retry`, and what was given since the last commit is lost. */
+  /**
+   * The store is full: nothing is taken until `retry`, and what was given since the last commit is lost. Or it is
+   * written by another process: a FencedError, for good.
+   */
   readonly failure: Error | undefined;
   retry(): void;
   /** When the oldest change was given that is not committed, by `performance.now`; undefined for none. */
@@ -36,7 +40,7 @@ export interface BatcherOptions {
   readonly waits: Backoff;
   /** Aborted when reading has ended: waits for room end. */
   readonly reading: AbortSignal;
-  /** Aborted when a store that refuses is not to be asked again. */
+  /** Aborted when nothing is to be written any more; a commit under way may still succeed. */
   readonly signal: AbortSignal;
   /** After each commit. */
   readonly onCommit: (commit: Commit, position: SyncPosition | undefined) => void;
@@ -44,6 +48,8 @@ export interface BatcherOptions {
   readonly onFault: (error: unknown) => void;
   /** Deletions were made, rows and position were not: what was lost must be read again. */
   readonly onFull: () => void;
+  /** Another process writes this cluster: nothing of the batch was taken, and nothing will be. */
+  readonly onFenced: (error: FencedError) => void;
   readonly limits?: BatchLimits;
 }
 
@@ -217,11 +223,11 @@ class RowBatcher implements Batcher {
     await done;
   }
 
-  /** Asks the store until it takes the batch, is full, or is not to be asked again. */
+  /** Asks the store until it takes the batch, is full or another's, or is not to be asked again. */
   async #commit(batch: Gathered): Promise<void> {
-    const { apply, signal, waits, onCommit, onFault } = this.#options;
+    const { apply, signal, waits, onCommit, onFault, onFenced } = this.#options;
     let isFailing = false;
-    for (;;) {
+    while (!signal.aborted) {
       try {
         const { position } = batch;
         const made = await apply({
@@ -236,6 +242,11 @@ class RowBatcher implements Batcher {
         return;
       } catch (error) {
         if (signal.aborted) return;
+        if (error instanceof FencedError) {
+          this.#failure = error;
+          onFenced(error);
+          return;
+        }
         isFailing = true;
         onFault(error);
         if (isIndexFull(error)) {
@@ -243,7 +254,6 @@ class RowBatcher implements Batcher {
           return;
         }
         await pause(waits.next(), signal);
-        if (signal.aborted) return;
       }
     }
   }

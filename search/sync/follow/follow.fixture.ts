@@ -66,6 +66,7 @@ export function site(t: TestContext, limits?: BatchLimits): Site {
         budget: makeByteBudget(1024 * 1024),
         verify: async () => undefined,
         onState: () => undefined,
+        onFenced: assert.ifError,
         timing,
         limits,
         random: () => 0.5,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FencedError } from '../../stores/fenced-error.ts';
 import { IndexFullError } from '../../stores/index-full.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import type { Follower } from './follow.ts';
@@ -251,6 +252,42 @@ describe('a follower', () => {
     await agree();
     assert.ok(faults.includes('locked'));
     assert.equal(follower.state().fault, undefined);
+  });
+
+  it('writes nothing after it was closed, though the store took longer than it waited', async (t) => {
+    const { member, store, start } = site(t, { objects: 1, bytes: 1 << 20, heldBytes: 1 << 20 });
+    fill(member, 3);
+    const asked = Promise.withResolvers<void>();
+    const open = Promise.withResolvers<void>();
+    let batches = 0;
+    store.gate = async () => {
+      batches += 1;
+      asked.resolve();
+      await open.promise;
+    };
+    const follower = await start();
+    await asked.promise;
+    await follower.close(1);
+    open.resolve();
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    assert.equal(batches, 1, 'the one that was under way');
+  });
+
+  it('of a cluster that another process writes is not repeated, says so, and closes', async (t) => {
+    const { member, store, start, agree } = site(t);
+    fill(member, 2);
+    store.epochs.set(7, 1);
+    const fenced: unknown[] = [];
+    const follower = await start({ writer: { shard: 7, epoch: 1 }, onFenced: (error) => void fenced.push(error) });
+    await agree();
+    await until(() => assert.equal(follower.state().phase, 'watching'));
+    store.epochs.set(7, 2);
+    let tries = 0;
+    store.gate = async () => void (tries += 1);
+    member.put(pods, { namespace: 'a', name: 'late' });
+    await until(() => assert.ok(fenced[0] instanceof FencedError));
+    await follower.close();
+    assert.deepEqual([tries, fenced.length, versionsOf(store)['a/late']], [1, 1, undefined]);
   });
 
   it('a full store takes deletions only; nothing claims rows that were not taken, and all come when there is room', async (t) => {

@@ -1,5 +1,6 @@
 // Follows one type of one incarnation into the store: resumes where it stopped, else lists; then watches, until closed.
 import type { TypeInfo } from '../../types.ts';
+import { FencedError } from '../../stores/fenced-error.ts';
 import { OtherIncarnation } from '../discover/incarnation.ts';
 import { Expired, setbackOf } from '../member-faults.ts';
 import type { TypeState } from '../sync-types.ts';
@@ -61,7 +62,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     await pause(waits.next(), signal);
     return 'list';
   }
-  if (error instanceof OtherIncarnation) {
+  if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
     // This follower is about to be closed.
     await pause(longestPauseMs, signal);
     return 'list';

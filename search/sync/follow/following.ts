@@ -1,6 +1,7 @@
 // One type of one incarnation while it is followed: what listing, checking, watching and recovering share.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
-import type { IndexStore, StoredType, SyncPosition } from '../../stores/store.ts';
+import type { FencedError } from '../../stores/fenced-error.ts';
+import type { IndexStore, ShardWriter, StoredType, SyncPosition } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
 import type { DocumentReader } from '../document/document.ts';
 import { typeName } from '../member-paths.ts';
@@ -28,6 +29,8 @@ export interface FollowOptions {
   readonly reader: DocumentReader;
   readonly ask: AskMember;
   readonly store: Pick<IndexStore, 'apply' | 'versions'>;
+  /** As whom it is written; undefined for a store of one process. */
+  readonly writer?: ShardWriter | undefined;
   readonly lists: Gate;
   readonly budget: ByteBudget;
   /**
@@ -39,6 +42,8 @@ export interface FollowOptions {
   readonly onObject?: ((type: 'there' | 'gone', object: Buffer) => void) | undefined;
   /** Phase or fault changed. */
   readonly onState: () => void;
+  /** Another process writes this cluster now: the follower waits until it is closed. */
+  readonly onFenced: (error: FencedError) => void;
   readonly timing: SyncTiming;
   readonly limits?: BatchLimits | undefined;
   readonly random: () => number;
@@ -118,9 +123,9 @@ export class Following {
   }
 
   #makeBatcher(): Batcher {
-    const { incarnation, type, store, budget, timing, random, limits, onState } = this.options;
+    const { incarnation, type, store, writer, budget, timing, random, limits, onState, onFenced } = this.options;
     return makeBatcher({
-      apply: (batch) => store.apply({ incarnation, type, ...batch }),
+      apply: (batch) => store.apply({ incarnation, type, ...batch }, writer),
       budget,
       waitMs: timing.batchWaitMs,
       positionEveryMs: timing.positionEveryMs,
@@ -137,6 +142,7 @@ export class Following {
         this.#isWhole = true;
       },
       onFull: () => this.watching?.cancel(),
+      onFenced,
       onFault: (error) => {
         const message = error instanceof Error ? error.message : 'the index cannot be written';
         this.#storeFault = error === undefined ? undefined : { reason: 'Store', message };
@@ -192,11 +198,16 @@ export class Following {
     });
   }
 
-  /** Stops reading; commits what was read once `ended` resolves, waiting at most `graceMs` for the store. */
+  /**
+   * Stops reading; commits what was read once `ended` resolves, waiting at most `graceMs` for the store. Nothing is
+   * given to the store after that: rows may be forgotten then.
+   */
   async close(ended: Promise<void>, graceMs: number): Promise<void> {
     this.#reading.abort();
+    // What the store refuses now is read again by the next follower.
+    const flushed = ended.then(() => this.batcher.flush()).catch(() => undefined);
     // A store that does not answer must not keep the process.
-    await Promise.race([ended.then(() => this.batcher.flush()), pause(graceMs, this.#writing.signal)]);
+    await Promise.race([flushed, pause(graceMs, this.#writing.signal)]);
     this.#writing.abort();
     this.#phase = 'stopped';
   }

@@ -3,7 +3,7 @@
 // in that column.
 import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
-import { rowOrder, type RowOrder } from '../read/order.ts';
+import { rowOrder, type RowOrder } from '../../row-order.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 

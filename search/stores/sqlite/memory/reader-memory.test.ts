@@ -9,7 +9,7 @@ import type { Grant } from '../../../rights/scope.ts';
 import type { FacetBy, FacetCount, PageRequest } from '../../store.ts';
 import { rowsOfChunk } from '../read/bodies.ts';
 import type { Grants } from '../read/extents.ts';
-import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader } from '../read/reader.ts';
 import { openSqliteStore } from '../store.ts';
 

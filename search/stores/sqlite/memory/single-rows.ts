@@ -2,8 +2,8 @@
 // names: a (50 of a namespace) 6.0 ms before the memories of this folder were added and 0.2 since, g (50 newest) 9.6
 // and 0.6, count 4.7 and 0.02 (docs/performance.md). An object in a namespace that is granted as a whole is not among
 // them, or it would come twice.
-import type { NamespaceSlot } from '../catalog.ts';
-import type { KeyRow, RowOrder } from '../read/order.ts';
+import type { NamespaceSlot, SlotRow } from '../catalog.ts';
+import type { RowOrder } from '../../row-order.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 import { changesOfType, type TypeChange } from './type-changes.ts';
@@ -20,15 +20,15 @@ export interface SingleNames {
 
 /** The objects that exist; a changed object makes a new list. */
 export class SingleList {
-  readonly rows: readonly KeyRow[];
+  readonly rows: readonly SlotRow[];
   readonly ids: readonly number[];
   /** {@link SingleList.ids} as JSON. */
   readonly idsJson: string;
-  readonly #sorted = new Map<string, readonly KeyRow[]>();
+  readonly #sorted = new Map<string, readonly SlotRow[]>();
   /** Packed terms by id, of those that were asked for. */
   readonly #terms: Map<number, Uint8Array>;
 
-  constructor(rows: readonly KeyRow[], terms = new Map<number, Uint8Array>()) {
+  constructor(rows: readonly SlotRow[], terms = new Map<number, Uint8Array>()) {
     this.rows = rows;
     this.#terms = terms;
     this.ids = rows.map(({ id }) => id);
@@ -36,7 +36,7 @@ export class SingleList {
   }
 
   /** @param order by what is known of the rows: no paths, no resourceVersion */
-  inOrder(order: RowOrder): readonly KeyRow[] {
+  inOrder(order: RowOrder): readonly SlotRow[] {
     const key = JSON.stringify(order.keys);
     let sorted = this.#sorted.get(key);
     if (sorted === undefined) this.#sorted.set(key, (sorted = this.rows.toSorted(order.compare)));
@@ -56,7 +56,7 @@ export class SingleList {
   }
 
   /** A list with new rows for those that have changed. */
-  replaced(changed: { readonly has: (id: number) => boolean }, rows: readonly KeyRow[]): SingleList {
+  replaced(changed: { readonly has: (id: number) => boolean }, rows: readonly SlotRow[]): SingleList {
     const terms = new Map([...this.#terms].filter(([id]) => !changed.has(id)));
     return new SingleList([...this.rows.filter(({ id }) => !changed.has(id)), ...rows], terms);
   }
@@ -100,9 +100,9 @@ export class SingleRows {
     return (isAnywhere || this.#slots.has(`${slot.number}/${name}`)) && !this.#names.isLeftOut(slot);
   }
 
-  #find(session: Transaction): readonly KeyRow[] {
+  #find(session: Transaction): readonly SlotRow[] {
     const { t, named, namedAnywhere } = this.#names;
-    const found = new Map<number, KeyRow>();
+    const found = new Map<number, SlotRow>();
     const add = (from: string, values: readonly (string | number)[]): void => {
       for (const row of this.#rowsOf(session, from, values)) {
         if (this.#isNamed(row.slot, row.name)) found.set(row.id, row);
@@ -120,7 +120,7 @@ export class SingleRows {
     return [...found.values()];
   }
 
-  #rowsOf({ sql, catalog }: Transaction, from: string, values: readonly (string | number)[]): readonly KeyRow[] {
+  #rowsOf({ sql, catalog }: Transaction, from: string, values: readonly (string | number)[]): readonly SlotRow[] {
     return sql
       .all<[number, number, string, number]>(`SELECT o.id, o.place, o.name, o.created FROM ${from}`, values)
       .map(([id, slot, name, created]) => {

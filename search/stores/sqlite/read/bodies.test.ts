@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { allOf } from '../../../query/list-query.ts';
 import { chunkBytes } from './bodies.ts';
-import { typeInfo } from '../model.fixture.ts';
+import { typeInfo } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
 
 const pods = typeInfo('', 'pods');

@@ -10,8 +10,8 @@ import { parsePath } from '../../../query/path.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import type { Cursor, PageRequest } from '../../store.ts';
 import { rowsOfChunk } from './bodies.ts';
-import { BodyBudget, defaultBodyLimits, type BodyLimits } from './body-budget.ts';
-import { listModel, rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { BodyBudget, defaultBodyLimits, type BodyLimits } from '../../body-budget.ts';
+import { listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openReader, type Reader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
 

@@ -7,6 +7,7 @@ import { compileMatcher, type Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
+import { labelKey } from '../../term-paths.ts';
 import type { Piece, Sql } from '../sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts';
 
@@ -205,12 +206,6 @@ const labelOperators = {
 
 function labelSteps(key: string): readonly PathStep[] {
   return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
-}
-
-/** The label a path is, if it is `metadata.labels['key']`. */
-export function labelKey(path: readonly PathStep[]): string | undefined {
-  const [metadata, labels, key] = path.map((step) => (step.kind === 'key' ? step.key : undefined));
-  return path.length === 3 && metadata === 'metadata' && labels === 'labels' ? key : undefined;
 }
 
 /** `metadata.name` is a column. */

@@ -1,10 +1,10 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
 // reading the rows would give.
-import type { BodyLooks } from './body-budget.ts';
+import type { SlotRow } from '../catalog.ts';
+import type { BodyLooks } from '../../body-budget.ts';
 import { extentRows, rowsBySlot, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../memory/name-search.ts';
-import type { KeyRow } from './order.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
 import { cheapestAccess, inSlots, isOfSingles, joined } from './sources.ts';
@@ -56,7 +56,7 @@ export async function countBy(
 /** Handles a question's plans, or single rows where bodies decide which they are. */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
-  readonly row: (session: Session, row: KeyRow) => unknown;
+  readonly row: (session: Session, row: SlotRow) => unknown;
 }
 
 /**
@@ -86,7 +86,7 @@ export async function eachRows(
   { slice, pause }: Turns<Session>,
   question: Question,
   looks: BodyLooks,
-  visit: (session: Session, rows: readonly KeyRow[]) => void,
+  visit: (session: Session, rows: readonly SlotRow[]) => void,
 ): Promise<void> {
   const query = { ...question.query, order: [] };
   const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined }, looks);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { allOf } from '../../../query/list-query.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openSqliteStore } from '../store.ts';
 
 const pods = typeInfo('', 'pods');

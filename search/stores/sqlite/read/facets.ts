@@ -4,18 +4,18 @@ import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
-import { BodyBudget, type BodyLimits, type BodyLooks } from './body-budget.ts';
-import { labelKey } from './conditions.ts';
+import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
 import { isExtentOnly } from '../session.ts';
 import { countBy, eachPlan, eachRows } from './counts.ts';
 import { extentRows } from './extents.ts';
-import { compareText } from '../text-order.ts';
+import { compareText } from '../../text-order.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import { cheapestAccess, inExtent, joined, type Access } from './sources.ts';
 import type { TermCounts } from '../memory/term-counts.ts';
-import { fieldPath, labelPath, unpackTerms } from '../terms.ts';
+import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
+import { unpackTerms } from '../terms.ts';
 
 /** Bodies that are read by one statement. */
 const bodiesAtOnce = 64;

@@ -1,12 +1,13 @@
 // All rows of a question in order: merges the walks of its types and filters by bodies where needed. A walk reads only
 // while a transaction is open, and goes on in the next one after a pause.
+import type { SlotRow } from '../catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../store.ts';
-import type { BodyLooks } from './body-budget.ts';
-import type { KeyRow, RowOrder } from './order.ts';
+import type { BodyLooks } from '../../body-budget.ts';
+import type { KeyRow, RowOrder } from '../../row-order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
-import { readCursor, rowOrder } from './order.ts';
+import { readCursor, rowOrder } from '../../row-order.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
@@ -18,11 +19,11 @@ import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '..
 interface Lane {
   readonly type: string;
   walk: Walk;
-  rows: readonly KeyRow[];
+  rows: readonly SlotRow[];
   at: number;
   isOver: boolean;
   /** The last row that was read. */
-  last: KeyRow | undefined;
+  last: SlotRow | undefined;
   spentMs: number;
 }
 
@@ -70,7 +71,7 @@ export class KeyStream {
   #checked = 0;
   /** CPU of this thread: of earlier slices, at the start of this one, and at the last reading. */
   readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
-  #last: KeyRow | undefined;
+  #last: SlotRow | undefined;
   #isCut = false;
 
   /**
@@ -116,12 +117,12 @@ export class KeyStream {
   }
 
   /** The last row that was looked at, of a stream that ended early because its budget was spent. */
-  get cutAt(): KeyRow | undefined {
+  get cutAt(): SlotRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
 
   /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
-  next(session: Session): readonly KeyRow[] | undefined {
+  next(session: Session): readonly SlotRow[] | undefined {
     if (this.#isCut) return undefined;
     // An order by paths has checked bodies while it read them.
     const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
@@ -136,12 +137,12 @@ export class KeyStream {
   }
 
   /** The rows that match, up to where the budget is spent. */
-  #matching(session: Session, rows: readonly KeyRow[]): readonly KeyRow[] {
+  #matching(session: Session, rows: readonly SlotRow[]): readonly SlotRow[] {
     const { budget, over } = this.#looks;
     // Reads further ahead when nothing matches: each reading of a walk may cost as much as many rows.
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
-    const kept: KeyRow[] = [];
+    const kept: SlotRow[] = [];
     for (const row of rows) {
       const recheck = this.#rechecks.get(row.type);
       if (recheck !== undefined && over !== undefined && (budget.isSpent || (over === 'end' && this.#isLate()))) {
@@ -161,7 +162,7 @@ export class KeyStream {
     return this.#looks.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
   }
 
-  #holds({ sql }: Session, row: KeyRow, recheck: Matcher): boolean {
+  #holds({ sql }: Session, row: SlotRow, recheck: Matcher): boolean {
     const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
     if (body === undefined) return false;
     this.#looks.budget.spend(body[0].byteLength);
@@ -169,9 +170,9 @@ export class KeyStream {
   }
 
   /** @param readAhead rows that a walk with none left is asked for */
-  #merged(session: Session, want: number, readAhead: number): readonly KeyRow[] | undefined {
+  #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
     const lanes = this.#lanes!;
-    const rows: KeyRow[] = [];
+    const rows: SlotRow[] = [];
     while (rows.length < want) {
       let best: Lane | undefined;
       for (const lane of lanes) {

@@ -1,11 +1,12 @@
 // Makes a page: keys first, bodies last. The keys of a long list take several transactions, between which other
 // questions run; the page's resourceVersion is that of the first of them.
+import type { SlotRow } from '../catalog.ts';
 import type { Cursor, PageRequest } from '../../store.ts';
-import { BodyBudget, TooManyBodies, type BodyLimits } from './body-budget.ts';
+import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
 import { countRows } from './counts.ts';
 import { prepareSkip } from '../memory/created-skip.ts';
 import { KeyStream } from './key-stream.ts';
-import { makeCursor, type KeyRow } from './order.ts';
+import { makeCursor } from '../../row-order.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import { type Question, type Session } from '../session.ts';
 
@@ -52,7 +53,7 @@ class PageReading {
   readonly #ids: number[] = [];
   #sequence: number | undefined;
   #skipped: number | undefined;
-  #last: KeyRow | undefined;
+  #last: SlotRow | undefined;
   #hasMore = false;
 
   constructor(question: Question, page: PageRequest, bodyLimits: BodyLimits | undefined) {
@@ -106,7 +107,7 @@ class PageReading {
   }
 
   /** Whether the page is full and there is at least one row more. */
-  #take(rows: readonly KeyRow[]): boolean {
+  #take(rows: readonly SlotRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
       if (this.#skipped! < offset) this.#skipped!++;

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { allOf, type ListQuery } from '../../../query/list-query.ts';
 import type { Grant, RowScope } from '../../../rights/scope.ts';
 import { typeKey } from '../../../types.ts';
-import { label, listModel, rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { label, listModel, rowWrite, typeInfo, type ModelRow } from '../../conformance/model.fixture.ts';
 import { openPointReader, type PointReader } from './point-reader.ts';
 import { openSqliteStore, type SqliteStore } from '../store.ts';
 

@@ -8,7 +8,7 @@ import { typeKey, type ResourceType } from '../../../types.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../../store.ts';
 import { readBodies, type BodyChunk } from './bodies.ts';
-import { BodyBudget, type BodyLimits } from './body-budget.ts';
+import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
 import { Catalog } from '../catalog.ts';
 import { isInLog, oldestSequence, readChanges, type Changes } from './change-reader.ts';
 import { countRows } from './counts.ts';

@@ -1,10 +1,9 @@
 // The access paths to the rows of one type, each with the index it uses and what it costs. The paths of one plan never
 // overlap, so that no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
-import { incarnationOf } from '../catalog.ts';
+import { incarnationOf, type SlotRow } from '../catalog.ts';
 import { slotsPerIncarnation } from '../schema.ts';
 import type { Extent } from './extents.ts';
-import type { KeyRow } from './order.ts';
 import type { TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import type { TermSet } from './term-sets.ts';
@@ -211,7 +210,7 @@ export function isOfSingles({ incarnations, slots }: Extent): boolean {
 const mostTermsProbed = 8;
 
 /** Access to some of an extent's single objects, without those that lack a wanted term. */
-export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly KeyRow[]): Access {
+export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly SlotRow[]): Access {
   const { best, pieces } = conditions;
   const cost = rows.length;
   if (best === undefined || best.ids.length > mostTermsProbed) {

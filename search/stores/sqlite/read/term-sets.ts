@@ -3,7 +3,7 @@
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import type { Sql } from '../sql.ts';
-import { fieldPath, labelPath } from '../terms.ts';
+import { fieldPath, labelPath } from '../../term-paths.ts';
 
 /** Rows that have one of these terms, or with `isNegative` none of them. */
 export interface TermSet {

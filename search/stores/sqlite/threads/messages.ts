@@ -3,7 +3,7 @@
 // costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
-import { compareKeys } from '../text-order.ts';
+import { compareKeys } from '../../text-order.ts';
 
 /** One row of {@link PackedBatch.rows}; the last is the length of its body. */
 export type PackedRow = readonly [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import type { Commit } from '../../store.ts';
-import { typeInfo } from '../model.fixture.ts';
+import { typeInfo } from '../../conformance/model.fixture.ts';
 import { packBatch, type PackedBatch } from './messages.ts';
 import { WriteQueue } from './write-queue.ts';
 

@@ -1,8 +1,8 @@
 // Rows incarnation by incarnation, all or those that have a term, so that the first page of an order by cluster looks
 // only at the first clusters' rows. The rows of one incarnation are all read before they are sorted, and the next is
 // not begun while there are enough.
-import { incarnationOf } from '../catalog.ts';
-import { compareSlotClusters, type KeyRow, type RowOrder } from '../read/order.ts';
+import { incarnationOf, type SlotRow } from '../catalog.ts';
+import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Session, TypePlan } from '../session.ts';
 import { rowsOfIncarnation, termsInIncarnation } from '../read/sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
@@ -23,7 +23,7 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
   return {
     next: (session, plan, want) => {
       left ??= inOrder(session, plan, order, after);
-      const rows: KeyRow[] = [];
+      const rows: SlotRow[] = [];
       const untilMs = performance.now() + atOnceMs;
       while (rows.length < want && performance.now() < untilMs) {
         const [incarnation] = left;

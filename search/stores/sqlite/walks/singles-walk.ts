@@ -1,7 +1,8 @@
 // Objects that were granted one by one, in a query's order. Their keys are in memory; conditions are looked up for as
 // many as are wanted. Objects may come and go between two transactions, so a walk goes on after its last row, not at a
 // position.
-import type { KeyRow, RowOrder } from '../read/order.ts';
+import type { SlotRow } from '../catalog.ts';
+import type { KeyRow, RowOrder } from '../../row-order.ts';
 import type { SingleList } from '../memory/single-rows.ts';
 import { accessToSingles } from '../read/sources.ts';
 import { collect, type Walk } from './walks.ts';
@@ -36,7 +37,7 @@ export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   };
 }
 
-function firstAfter(rows: readonly KeyRow[], { compare }: RowOrder, last: KeyRow | undefined): number {
+function firstAfter(rows: readonly SlotRow[], { compare }: RowOrder, last: KeyRow | undefined): number {
   if (last === undefined) return 0;
   let [from, to] = [0, rows.length];
   while (from < to) {

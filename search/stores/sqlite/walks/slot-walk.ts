@@ -2,9 +2,9 @@
 // namespace) by users of 3,000 namespaces, which took 1.4 ms of CPU before several slots were read by one statement and
 // 0.7 since (docs/performance.md). A slot may hold more rows than are wanted at a time; the walk then goes on within it
 // in the next transaction.
-import { incarnationOf, type Catalog, type NamespaceSlot } from '../catalog.ts';
-import { compareText } from '../text-order.ts';
-import { compareSlotClusters, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
+import { incarnationOf, type Catalog, type NamespaceSlot, type SlotRow } from '../catalog.ts';
+import { compareText } from '../../text-order.ts';
+import { compareSlotClusters, type KeyRow, type RowOrder, type RowPlace, type SortKey } from '../../row-order.ts';
 import { slotsPerIncarnation } from '../schema.ts';
 import { whereOf, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
@@ -27,7 +27,7 @@ export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   let from: NameRange['from'];
   let isFirst = after !== undefined;
   /** As many rows of the slots in the queue as are wanted. */
-  const readBatch = (session: Session, plan: TypePlan, want: number): readonly KeyRow[] => {
+  const readBatch = (session: Session, plan: TypePlan, want: number): readonly SlotRow[] => {
     const startedMs = performance.now();
     const rows = rowsOfSlots(session, plan, order, queue, want + 1);
     batch = performance.now() - startedMs < batchMs ? Math.min(batch * 2, mostInBatch) : Math.max(1, batch >> 1);
@@ -36,7 +36,7 @@ export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
     if (last !== undefined) from = { name: last.name, isAfter: true };
     return rows;
   };
-  const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly KeyRow[] => {
+  const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly SlotRow[] => {
     const isAfterSlot = isFirst && sameSlot(slot, after!);
     // Another type may have an object of the same name that comes later.
     if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
@@ -54,7 +54,7 @@ export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   return {
     next: (session, plan, want) => {
       slots ??= slotsInOrder(session, plan, order, after);
-      const rows: KeyRow[] = [];
+      const rows: SlotRow[] = [];
       const untilMs = performance.now() + atOnceMs;
       while (rows.length < want && performance.now() < untilMs) {
         if (queue.length === 0) queue = take(slots, batch);
@@ -97,7 +97,7 @@ function rowsOfSlots(
   order: RowOrder,
   slots: readonly NamespaceSlot[],
   limit: number,
-): readonly KeyRow[] {
+): readonly SlotRow[] {
   const where = whereOf(plan.conditions.pieces);
   const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
     ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
@@ -113,7 +113,7 @@ function rowsOfSlot(
   order: RowOrder,
   slot: NamespaceSlot,
   range: NameRange | undefined,
-): KeyRow[] {
+): SlotRow[] {
   const { t } = plan.extent;
   const after: readonly Piece[] =
     range?.from === undefined
@@ -151,11 +151,11 @@ function slotsInOrder(
   const [first, second] = order.keys as readonly [SortKey, SortKey];
   const by = ({ by: column, direction }: SortKey) =>
     column === 'cluster'
-      ? (one: NamespaceSlot, other: NamespaceSlot) => direction * compareSlotClusters(one, other)
-      : (one: NamespaceSlot, other: NamespaceSlot) => direction * compareText(one.namespace, other.namespace);
+      ? (one: RowPlace, other: RowPlace) => direction * compareSlotClusters(one, other)
+      : (one: RowPlace, other: RowPlace) => direction * compareText(one.namespace, other.namespace);
   const byFirst = by(first);
   const bySecond = by(second);
-  const compare = (one: NamespaceSlot, other: NamespaceSlot): number => byFirst(one, other) || bySecond(one, other);
+  const compare = (one: RowPlace, other: RowPlace): number => byFirst(one, other) || bySecond(one, other);
   const isWanted = (slot: NamespaceSlot): boolean => after === undefined || compare(slot, after.slot) >= 0;
   const catalog = session.catalog;
   if (first.by === 'cluster') {

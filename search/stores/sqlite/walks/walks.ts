@@ -1,11 +1,12 @@
 // Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order
 // allows, else collected and sorted. No statement is open between two calls, and rows that are equal in the leading key
 // are all there before they are sorted.
+import type { SlotRow } from '../catalog.ts';
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
-import type { BodyBudget } from '../read/body-budget.ts';
+import type { BodyBudget } from '../../body-budget.ts';
 import { passInMemory } from '../memory/created-skip.ts';
-import { sortValue, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
+import { sortValue, type KeyRow, type RowOrder, type SortKey } from '../../row-order.ts';
 import { whereOf, type Session, type TypePlan } from '../session.ts';
 import { inExtent, joined, type Access } from '../read/sources.ts';
 import type { Piece } from '../sql.ts';
@@ -17,7 +18,7 @@ export interface Walk {
    * rest.
    */
   skip?(session: Session, plan: TypePlan, count: number): number;
-  next(session: Session, plan: TypePlan, want: number): readonly KeyRow[] | undefined;
+  next(session: Session, plan: TypePlan, want: number): readonly SlotRow[] | undefined;
 }
 
 /** A walk pauses after so long, whether or not it has found anything. */
@@ -36,7 +37,7 @@ export function columnsOf({ keys }: RowOrder): string {
   return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
 }
 
-export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, created, rv]: KeyColumns): KeyRow {
+export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, created, rv]: KeyColumns): SlotRow {
   return { id, type: plan.type, slot: catalog.slot(slot), name, created, rv, sort: [] };
 }
 
@@ -52,8 +53,8 @@ export function collect(
   order: RowOrder,
   after?: KeyRow,
   budget?: BodyBudget,
-): KeyRow[] {
-  const rows: KeyRow[] = [];
+): SlotRow[] {
+  const rows: SlotRow[] = [];
   for (const path of joined(access)) {
     const all = whereOf([...path.where, ...access.rest]);
     // One more than may be read is enough to refuse.
@@ -72,10 +73,10 @@ export function collect(
 function withSortValues(
   { sql }: Session,
   { conditions }: TypePlan,
-  rows: readonly KeyRow[],
+  rows: readonly SlotRow[],
   order: RowOrder,
   budget: BodyBudget,
-): KeyRow[] {
+): SlotRow[] {
   const paths = documentPaths(order.paths);
   return rows.flatMap((row) => {
     const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
@@ -87,12 +88,12 @@ function withSortValues(
 }
 
 /** The key of a row, for a matcher. */
-export function matchKey({ type, slot, name }: KeyRow): RowKey {
+export function matchKey({ type, slot, name }: SlotRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
 /** A walk over rows that are already read. */
-export function sortedWalk(rows: readonly KeyRow[]): Walk {
+export function sortedWalk(rows: readonly SlotRow[]): Walk {
   let at = 0;
   return {
     next: (_session, _plan, want) => {
@@ -170,7 +171,7 @@ class ColumnWalk implements Walk {
     return session.sql.first<[number]>(`SELECT count(*) ${this.#rows} ${before.text}`, before.values)![0];
   }
 
-  next(session: Session, plan: TypePlan, want: number): readonly KeyRow[] | undefined {
+  next(session: Session, plan: TypePlan, want: number): readonly SlotRow[] | undefined {
     if (this.#isOver) return undefined;
     const [column, order, after] = [this.#column, this.#order, this.#after];
     const where = this.#where(plan, this.#start());

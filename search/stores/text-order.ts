@@ -1,5 +1,5 @@
-// The order of texts as SQLite compares them, and that of rows by their keys.
-import type { ObjectKey } from '../../types.ts';
+// The order of texts as stores compare them, and that of rows by their keys.
+import type { ObjectKey } from '../types.ts';
 
 /** The order of a code unit: surrogates come after all others. */
 export function rank(unit: number): number {

@@ -1,19 +1,25 @@
-// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Easy to get
-// wrong: texts compare as SQLite compares them, by UTF-8 bytes; JavaScript's `<` puts surrogates before other
-// characters.
-import { GatewayError } from '../../../../cache/model/errors.ts';
-import type { PathStep } from '../../../../lib/json/path-step.ts';
-import type { ListQuery, OrderKey } from '../../../query/list-query.ts';
-import type { TypeKey } from '../../../types.ts';
-import type { Cursor } from '../../store.ts';
-import type { NamespaceSlot } from '../catalog.ts';
-import { compareText } from '../text-order.ts';
+// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Every store
+// gives rows in this order. Easy to get wrong: texts compare by UTF-8 bytes; JavaScript's `<` puts surrogates before
+// other characters.
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { PathStep } from '../../lib/json/path-step.ts';
+import type { ListQuery, OrderKey } from '../query/list-query.ts';
+import type { Incarnation, TypeKey } from '../types.ts';
+import type { Cursor } from './store.ts';
+import { compareText } from './text-order.ts';
 
-/** The keys of a row, known before its body is read. */
-export interface KeyRow {
+/** A namespace of an incarnation; '' holds its cluster-scoped objects. */
+export interface RowPlace {
+  readonly incarnation: Incarnation;
+  readonly namespace: string;
+}
+
+/** The keys of a row, known before its body is read. @param Slot its namespace as the store has it */
+export interface KeyRow<Slot extends RowPlace = RowPlace> {
+  /** The store's; -1 in a cursor. */
   readonly id: number;
   readonly type: TypeKey;
-  readonly slot: NamespaceSlot;
+  readonly slot: Slot;
   readonly name: string;
   readonly created: number;
   readonly rv: string;
@@ -91,7 +97,7 @@ function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number
 }
 
 /** By cluster, then incarnation: two of one name exist only while one replaces the other. */
-export function compareSlotClusters(one: NamespaceSlot, other: NamespaceSlot): number {
+export function compareSlotClusters(one: RowPlace, other: RowPlace): number {
   if (one.incarnation === other.incarnation) return 0;
   return (
     compareText(one.incarnation.cluster, other.incarnation.cluster) ||
@@ -163,8 +169,7 @@ export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: Key
   }
   const rowsUpTo = number();
   if (rest.length > 0) refuseCursor();
-  const incarnation = { number: -1, id, cluster: String(found.cluster) };
-  const slot = { number: -1, incarnation, namespace: String(found.namespace) };
+  const slot = { incarnation: { id, cluster: String(found.cluster) }, namespace: String(found.namespace) };
   const created = Number(found.created_at ?? 0);
   const rv = String(found.resource_version ?? '');
   return { row: { id: -1, type: String(found.type), slot, name: String(found.name), created, rv, sort }, rowsUpTo };

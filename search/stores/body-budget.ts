@@ -1,10 +1,10 @@
 // How many bodies one question may read for conditions that no index answers. A page that goes on by cursor ends where
 // the budget is spent; every other question is refused, and the message says what to do instead. A count or facet of
 // some of the rows would look complete, so those never end early.
-import { GatewayError } from '../../../../cache/model/errors.ts';
-import { typeKey, type ResourceType } from '../../../types.ts';
-import { indexedPaths } from '../../indexed-paths.ts';
-import type { PageRequest } from '../../store.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { typeKey, type ResourceType } from '../types.ts';
+import { indexedPaths } from './indexed-paths.ts';
+import type { PageRequest } from './store.ts';
 
 /** What one question may read. */
 export interface BodyLimits {

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, beforeEach, describe, test } from 'node:test';
+
+import { configMaps, Life } from '../conformance/lives.fixture.ts';
+import { isIndexFull } from '../index-full.ts';
+import type { Commit, WriteBatch } from '../store.ts';
+import { openIndexFile } from './file.ts';
+import { openReader } from './read/reader.ts';
+import { packBatch } from './threads/messages.ts';
+import { defaultLogLimits } from './write/change-log.ts';
+import { Writer, type WriterOptions } from './write/writer.ts';
+
+describe('a store with small limits', () => {
+  const root = mkdtempSync(join(tmpdir(), 'portcullis-limits-'));
+  let lives = 0;
+  const closers: (() => void)[] = [];
+  let life: Life;
+  beforeEach(() => {
+    life = new Life(++lives);
+  });
+  after(() => {
+    for (const close of closers) close();
+    rmSync(root, { recursive: true });
+  });
+
+  /** Without threads. */
+  function openDirectly(options: Partial<WriterOptions>) {
+    const nowUs = (): number => Date.now() * 1000;
+    const directory = join(root, String(lives));
+    const index = openIndexFile({ directory, pathsDigest: '', cacheBytes: 1 << 20, nowUs, onSetAside: assert.fail });
+    const onStopped = (): void => undefined;
+    const writer = new Writer(index.db, index.file, {
+      log: defaultLogLimits,
+      maxBytes: undefined,
+      nowUs,
+      onStopped,
+      onTrouble: assert.fail,
+      ...options,
+    });
+    const reader = openReader(index.file, 1 << 20);
+    closers.push(reader.close, index.close);
+    const apply = (change: WriteBatch): Commit => {
+      const [result] = writer.apply([packBatch(change)]);
+      if ('error' in result!) throw result.error;
+      return result!.commit;
+    };
+    return { writer, reader, apply };
+  }
+
+  test('a log that was trimmed says from where it still goes on, and older questions are expired', () => {
+    const { writer, reader, apply } = openDirectly({ log: { ...defaultLogLimits, entries: 100 } });
+    const start = writer.sequence;
+    assert.equal(reader.operations.oldest(), start);
+    for (let version = 1; version <= 12; version++) {
+      apply(life.batch(Array.from({ length: 100 }, (_, i) => life.row(`pod-${i}`, version))));
+    }
+    const oldest = reader.operations.oldest();
+    assert.ok(oldest > start);
+    const { entries } = reader.operations.changes({ sinceUs: oldest, types: ['pods.'], limit: 5000 });
+    assert.ok(entries.length >= 100 && entries.length <= 700);
+    const { before, after: then } = entries.at(-1)!;
+    assert.deepEqual([versionOf(before!), versionOf(then!)], [11, 12]);
+    assert.throws(() => reader.operations.changes({ sinceUs: start, types: ['pods.'], limit: 1 }), { code: 'EXPIRED' });
+  });
+
+  test('bodies kept for the log are bounded, whatever their number', () => {
+    const { reader, apply } = openDirectly({ log: { ...defaultLogLimits, bytes: 100_000 } });
+    const large = { data: 'x'.repeat(10_000) };
+    for (let version = 1; version <= 30; version++)
+      apply(life.batch([life.row('pod', version, { rest: { version, ...large } })]));
+    const sinceUs = reader.operations.oldest();
+    const { entries } = reader.operations.changes({ sinceUs, types: ['pods.'], limit: 100 });
+    assert.ok(entries.length >= 8 && entries.length <= 11, `${entries.length}`);
+  });
+
+  test('a full index refuses its largest type by a reason of its own, and takes deletions', () => {
+    const stopped: (readonly string[])[] = [];
+    // Bodies of deleted objects go to the log, which takes room too.
+    const { apply } = openDirectly({
+      log: { ...defaultLogLimits, bytes: 10_000 },
+      maxBytes: 2 << 20,
+      onStopped: (types) => stopped.push(types),
+    });
+    const large = { rest: { version: 1, data: 'x'.repeat(10_000) } };
+    let stored = 0;
+    assert.throws(() => {
+      for (; ; stored++) apply(life.batch([life.row(`pod-${stored}`, 1, large)]));
+    }, isIndexFull);
+    assert.ok(stored > 50);
+    assert.deepEqual(stopped, [['pods.']]);
+    apply(life.batch([life.row('settings', 1, { type: configMaps })], { type: configMaps }));
+    const deletes = Array.from({ length: stored }, (_, i) => ({ namespace: 'default', name: `pod-${i}` }));
+    assert.equal(apply(life.batch([], { deletes })).deleted, stored);
+    assert.deepEqual(stopped.at(-1), []);
+    assert.equal(apply(life.batch([life.row('pod', 1)])).written, 1);
+  });
+});
+
+function versionOf(body: Uint8Array): number {
+  return (JSON.parse(Buffer.from(body).toString()) as { version: number }).version;
+}
