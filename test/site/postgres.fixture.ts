@@ -5,7 +5,7 @@ import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, rmSync, wr
 import { setTimeout as delay } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import { Client } from 'pg';
 
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
 
@@ -148,7 +148,7 @@ async function untilReady(server: Child, url: string): Promise<void> {
 }
 
 async function query(url: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     const { rows } = await client.query(sql);

@@ -21,7 +21,7 @@ import type {
   StoredVersion,
   WriteBatch,
 } from '../store.ts';
-import type { BodyLimits } from '../sqlite/read/body-budget.ts';
+import type { BodyLimits } from '../body-budget.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './connection/database.ts';
 import { migrate } from './connection/migrate.ts';
 import { CommitFeed } from './feed/commit-feed.ts';

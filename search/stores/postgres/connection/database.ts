@@ -1,6 +1,15 @@
 // The connections to the database: a pool, and transactions that set what they need by SET LOCAL, because behind a
 // PgBouncer in transaction mode a session is another at each transaction.
-import pg, { type ClientBase, type Pool, type PoolClient, type QueryArrayResult } from 'pg';
+import {
+  Client,
+  escapeIdentifier,
+  Pool,
+  types,
+  type ClientBase,
+  type ClientConfig,
+  type PoolClient,
+  type QueryArrayResult,
+} from 'pg';
 
 import { databaseError, unavailable } from './errors.ts';
 import { serverAddress, type ServerOptions } from './address.ts';
@@ -20,9 +29,9 @@ const int8 = 20;
 const graceMs = 5000;
 
 /** int8 as a number: ids, times and counts stay below 2^53; what does not is asked for as text. */
-const parsers: { readonly getTypeParser: typeof pg.types.getTypeParser } = {
+const parsers: { readonly getTypeParser: typeof types.getTypeParser } = {
   getTypeParser: ((oid: number, format?: 'text') =>
-    oid === int8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+    oid === int8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
 };
 
 export class Database {
@@ -32,19 +41,19 @@ export class Database {
   readonly statementTimeoutMs: number;
   /** Server and database without the password. */
   readonly name: string;
-  readonly #config: pg.ClientConfig;
+  readonly #config: ClientConfig;
 
-  constructor(pool: Pool, name: string, config: pg.ClientConfig, options: DatabaseOptions) {
+  constructor(pool: Pool, name: string, config: ClientConfig, options: DatabaseOptions) {
     this.pool = pool;
     this.name = name;
     this.#config = config;
-    this.schema = pg.escapeIdentifier(options.schema ?? 'portcullis');
+    this.schema = escapeIdentifier(options.schema ?? 'portcullis');
     this.statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   }
 
   /** A connection of its own beside the pool, not yet connected. */
-  newClient(): pg.Client {
-    return new pg.Client(this.#config);
+  newClient(): Client {
+    return new Client(this.#config);
   }
 
   /** One statement by itself; names must be qualified. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
@@ -106,7 +115,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const { config, name } = await serverAddress(options);
   const statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   const all = { ...config, types: parsers, query_timeout: statementTimeoutMs + graceMs };
-  const pool = new pg.Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
+  const pool = new Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
   // Lost connections are replaced when one is asked for; who uses one at that moment sees its query fail.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));

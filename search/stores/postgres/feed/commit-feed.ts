@@ -1,8 +1,7 @@
 // Tells this process of commits of all processes: it asks the database four times a second, and at once when another
 // process says by NOTIFY that there is something. That is a hint only: it is sent after the commit, not for each, and
 // does not get through a PgBouncer in transaction mode.
-import type { Client } from 'pg';
-import pg from 'pg';
+import { escapeIdentifier, type Client } from 'pg';
 
 import type { Database } from '../connection/database.ts';
 import type { ChangeLog } from './log.ts';
@@ -106,7 +105,7 @@ export class CommitFeed {
     try {
       await client.connect();
       this.#client = client;
-      await client.query(`LISTEN ${pg.escapeIdentifier(this.#channel)}`);
+      await client.query(`LISTEN ${escapeIdentifier(this.#channel)}`);
       if (this.#closing.signal.aborted) await client.end();
     } catch {
       await client.end().catch(() => undefined);

@@ -1,6 +1,6 @@
 // Reads the log of changes with the bodies before and after each. What an entry says never changes, so entries are read
 // in pieces without one transaction around them; only that the log was trimmed meanwhile must be noticed.
-import pg from 'pg';
+import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
@@ -81,7 +81,7 @@ export class ChangeLog {
 
   #read(sinceUs: number, types: readonly TypeKey[], limit: number): Promise<readonly CopyRow[]> {
     // COPY takes no values: numbers are ours, and names of types are escaped.
-    const keys = types.map((type) => pg.escapeLiteral(type)).join();
+    const keys = types.map((type) => escapeLiteral(type)).join();
     const query = `SELECT c.sequence, c.kind, t.key, i.incarnation, i.cluster, c.namespace, c.name, c.uid, b.raw,
         CASE WHEN c.kind <> ${changeKind.deleted} THEN coalesce(n.raw, o.raw) END
       FROM (

@@ -5,10 +5,7 @@ import { hash } from 'node:crypto';
 
 import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
-
-/** `path` of a label and of an indexed path. */
-export const labelPath = (key: string): string => `l:${key}`;
-export const fieldPath = (path: string): string => `f:${path}`;
+import { fieldPath, labelPath } from '../../term-paths.ts';
 
 /** The number of a value of a label or path of a type, signed. @param path of {@link labelPath} or {@link fieldPath} */
 export function termId(type: TypeKey, path: string, value: string): bigint {
