@@ -144,7 +144,7 @@ export async function countTerms(client: ClientBase, { terms }: WriteSet): Promi
 
 async function loseTerms(client: ClientBase, shard: number, some: readonly TermCount[]): Promise<void> {
   const { rows } = await client.query<{ id: string }>(
-    `UPDATE term SET n = n + l.n FROM unnest($2::int8[], $3::int8[]) AS l (id, n)
+    `UPDATE term SET n = term.n + l.n FROM unnest($2::int8[], $3::int8[]) AS l (id, n)
     WHERE term.shard = $1 AND term.id = l.id RETURNING CASE WHEN term.n <= 0 THEN term.id::text END AS id`,
     [shard, some.map(({ id }) => String(id)), some.map(({ n }) => n)],
   );
