@@ -6,7 +6,7 @@ import type { PathStep } from '../../../lib/json/path-step.ts';
 import type { FieldRequirement, ListQuery } from '../../../search/query/list-query.ts';
 import { parsePath } from '../../../search/query/path.ts';
 import type { Grant, RowScope } from '../../../search/rights/scope.ts';
-import { typeInfo, type ModelRow } from '../../../search/stores/sqlite/model.fixture.ts';
+import { typeInfo, type ModelRow } from '../../../search/stores/conformance/model.fixture.ts';
 import type { FacetBy, PageRequest } from '../../../search/stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../../search/types.ts';
 

@@ -7,7 +7,7 @@ import { compileMatcher, type Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import { labelKey } from '../../sqlite/read/conditions.ts';
+import { labelKey } from '../../term-paths.ts';
 import { bytes, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
 

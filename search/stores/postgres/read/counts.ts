@@ -1,8 +1,8 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
 // reading the rows would give.
-import type { BodyLooks } from '../../sqlite/read/body-budget.ts';
-import type { KeyRow } from '../../sqlite/read/order.ts';
+import type { BodyLooks } from '../../body-budget.ts';
 import { partsOf, type Extent } from './extents.ts';
+import type { FoundRow } from './key-sources.ts';
 import { KeyStream } from './key-stream.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -50,7 +50,7 @@ export async function countBy(
 /** Handles a question's plans, or rows where bodies decide which they are. */
 export interface PlanVisitor {
   readonly plan: (plan: TypePlan) => Promise<void>;
-  readonly rows: (rows: readonly KeyRow[]) => Promise<void>;
+  readonly rows: (rows: readonly FoundRow[]) => Promise<void>;
 }
 
 /** Visits each plan; or, when one of them needs bodies, every row. @throws TooManyBodies (rejects) */
@@ -73,7 +73,7 @@ export async function eachRows(
   snapshot: Snapshot,
   question: Question,
   looks: BodyLooks,
-  visit: (rows: readonly KeyRow[]) => Promise<void>,
+  visit: (rows: readonly FoundRow[]) => Promise<void>,
 ): Promise<void> {
   const query = { ...question.query, order: [] };
   const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, looks);

@@ -3,10 +3,9 @@
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import { BodyBudget, type BodyLimits, type BodyLooks } from '../../sqlite/read/body-budget.ts';
-import { labelKey } from '../../sqlite/read/conditions.ts';
-import { fieldPath, labelPath } from '../../sqlite/terms.ts';
-import { compareText } from '../../sqlite/text-order.ts';
+import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
+import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
+import { compareText } from '../../text-order.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { readRaw } from './bodies.ts';
 import { countBy, countExtents, eachPlan, eachRows } from './counts.ts';
@@ -80,7 +79,7 @@ async function countValues(
     plan: (plan) => addTerms(plan.extent.t, selectRows('o.terms', rowParts(snapshot, plan))),
     rows: async (rows) => {
       for (const [type, some] of Map.groupBy(rows, (row) => row.type)) {
-        const ids = some.map(({ id, slot }) => ({ id, inc: slot.number }));
+        const ids = some.map(({ id, slot }) => ({ id, inc: slot.incarnation.number }));
         const part = { from: rowsById(snapshot, ids), where: [] };
         await addTerms(snapshot.catalog.types.get(type)!, selectRows('o.terms', [part]));
       }

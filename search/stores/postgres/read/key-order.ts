@@ -1,6 +1,6 @@
 // A query's order in SQL: what rows are sorted by, and which come after a row.
-import type { KeyRow, RowOrder } from '../../sqlite/read/order.ts';
-import { compareText } from '../../sqlite/text-order.ts';
+import type { KeyRow, RowOrder } from '../../row-order.ts';
+import { compareText } from '../../text-order.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
 

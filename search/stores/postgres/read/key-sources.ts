@@ -1,9 +1,9 @@
 // Rows of one type in a query's order, some at a time, as statements find them. Where the order begins with the cluster,
 // the first clusters are asked alone, so that a page does not sort the rows of all.
-import { compileMatcher } from '../../../query/match.ts';
+import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
-import type { BodyBudget } from '../../sqlite/read/body-budget.ts';
-import { sortValue, type KeyRow, type RowOrder } from '../../sqlite/read/order.ts';
+import type { BodyBudget } from '../../body-budget.ts';
+import { sortValue, type KeyRow, type RowOrder, type RowPlace } from '../../row-order.ts';
 import { readRaw } from './bodies.ts';
 import type { Catalog, IncarnationRecord } from './catalog.ts';
 import { extentIn, incarnationsOf } from './extents.ts';
@@ -12,9 +12,19 @@ import { rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 import { piece, type Piece } from './sql.ts';
 
+/** A namespace of an incarnation, with the incarnation's number. */
+export interface FoundPlace extends RowPlace {
+  readonly incarnation: IncarnationRecord;
+}
+
+/** The keys of a row, and the length of its body. */
+export interface FoundRow extends KeyRow<FoundPlace> {
+  readonly bytes: number;
+}
+
 /** Gives rows in order, some at a time; undefined when there are no more. */
 export interface RowSource {
-  next(want: number): Promise<readonly KeyRow[] | undefined>;
+  next(want: number): Promise<readonly FoundRow[] | undefined>;
 }
 
 /** What of the rows of a plan is wanted. */
@@ -27,9 +37,17 @@ export interface SourceOptions {
   readonly offset: number;
 }
 
-type KeyColumns = readonly [id: number, inc: number, namespace: Buffer, name: Buffer, created: number, rv: Buffer];
+type KeyColumns = readonly [
+  id: number,
+  inc: number,
+  namespace: Buffer,
+  name: Buffer,
+  created: number,
+  rv: Buffer,
+  bytes: number,
+];
 
-const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv';
+const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
 
 /** With fewer rows that have a wanted term, all of them are sorted, instead of looking for them in the order. */
 const mostCollected = 20_000;
@@ -134,15 +152,15 @@ function sortedRows(snapshot: Snapshot, plan: TypePlan, order: KeyOrder, after: 
   return { text, values: [...rows.values, ...orderBy.values] };
 }
 
-function keyRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly KeyColumns[]): KeyRow[] {
-  return rows.map(([id, inc, namespace, name, created, rv]) => {
-    const slot = { number: inc, incarnation: catalog.byNumber.get(inc)!, namespace: namespace.toString() };
-    return { id, type: plan.type, slot, name: name.toString(), created, rv: rv.toString(), sort: [] };
+function keyRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly KeyColumns[]): FoundRow[] {
+  return rows.map(([id, inc, namespace, name, created, rv, bytes]) => {
+    const slot = { incarnation: catalog.byNumber.get(inc)!, namespace: namespace.toString() };
+    return { id, type: plan.type, slot, name: name.toString(), created, rv: rv.toString(), sort: [], bytes };
   });
 }
 
-function onceSource(read: () => Promise<readonly KeyRow[]>): RowSource {
-  let rows: readonly KeyRow[] | undefined;
+function onceSource(read: () => Promise<readonly FoundRow[]>): RowSource {
+  let rows: readonly FoundRow[] | undefined;
   let at = 0;
   return {
     next: async (want) => {
@@ -197,7 +215,7 @@ export async function sortedByPaths(
   const found = keyRows(snapshot, plan, await snapshot.rows<KeyColumns>(some));
   budget.expect(found.length);
   const paths = documentPaths(order.paths);
-  const rows: KeyRow[] = [];
+  const rows: FoundRow[] = [];
   for (let at = 0; at < found.length; at += bodiesAtOnce) {
     const here = found.slice(at, at + bodiesAtOnce);
     const bodies = await readRaw(snapshot, here);
@@ -213,6 +231,6 @@ export async function sortedByPaths(
 }
 
 /** The key of a row, for a matcher. */
-export function matchKey({ type, slot, name }: KeyRow): Parameters<ReturnType<typeof compileMatcher>>[1] {
+export function matchKey({ type, slot, name }: KeyRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }

@@ -1,10 +1,10 @@
 // All rows of a question in order: merges the rows of its types and filters by bodies where needed.
 import { printPath } from '../../../query/path.ts';
-import type { BodyLooks } from '../../sqlite/read/body-budget.ts';
-import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../sqlite/read/order.ts';
+import type { BodyLooks } from '../../body-budget.ts';
+import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Cursor } from '../../store.ts';
 import { readRaw } from './bodies.ts';
-import { keySource, matchKey, sortedByPaths, type RowSource } from './key-sources.ts';
+import { keySource, matchKey, sortedByPaths, type FoundRow, type RowSource } from './key-sources.ts';
 import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -12,7 +12,7 @@ import type { Snapshot } from './snapshot.ts';
 interface Lane {
   readonly plan: TypePlan;
   readonly source: RowSource;
-  rows: readonly KeyRow[];
+  rows: readonly FoundRow[];
   at: number;
   isOver: boolean;
 }
@@ -116,7 +116,7 @@ export class KeyStream {
   }
 
   /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
-  async next(): Promise<readonly KeyRow[] | undefined> {
+  async next(): Promise<readonly FoundRow[] | undefined> {
     if (this.#isCut) return undefined;
     const wanted = Math.max(1, this.#wanted - this.#given);
     const rows = this.#isRechecked
@@ -129,7 +129,7 @@ export class KeyStream {
   }
 
   /** The rows that match, up to where the budget is spent. */
-  async #matching(rows: readonly KeyRow[]): Promise<readonly KeyRow[]> {
+  async #matching(rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
     const { budget, over } = this.#looks;
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
@@ -137,7 +137,7 @@ export class KeyStream {
     const checked = rows.filter(({ type }) => rechecks.get(type) !== undefined);
     const most = over === undefined ? checked.length : Math.min(checked.length, budget.left);
     const bodies = await readRaw(this.#snapshot, checked.slice(0, most));
-    const kept: KeyRow[] = [];
+    const kept: FoundRow[] = [];
     let fromMs = performance.now();
     for (const row of rows) {
       const recheck = rechecks.get(row.type);
@@ -164,8 +164,8 @@ export class KeyStream {
   }
 
   /** @param readAhead rows that a lane with none left is asked for */
-  async #merged(want: number, readAhead: number): Promise<readonly KeyRow[] | undefined> {
-    const rows: KeyRow[] = [];
+  async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
+    const rows: FoundRow[] = [];
     while (rows.length < want) {
       let best: Lane | undefined;
       for (const lane of this.#lanes) {

@@ -1,9 +1,10 @@
 // Makes a page: keys first, bodies last, the first of them in the transaction that found the keys.
 import type { Cursor, PageRequest } from '../../store.ts';
-import { BodyBudget, TooManyBodies, type BodyLimits } from '../../sqlite/read/body-budget.ts';
-import { makeCursor, type KeyRow } from '../../sqlite/read/order.ts';
-import type { RowIds } from './bodies.ts';
+import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
+import { makeCursor, type KeyRow } from '../../row-order.ts';
+import type { PageRows } from './bodies.ts';
 import { countRows } from './counts.ts';
+import type { FoundRow } from './key-sources.ts';
 import { KeyStream } from './key-stream.ts';
 import type { Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -11,7 +12,7 @@ import type { Snapshot } from './snapshot.ts';
 /** The keys of a page, and what it says beside them. */
 export interface KeyPage {
   /** Rows in order. */
-  readonly ids: RowIds;
+  readonly ids: PageRows;
   readonly next: Cursor | undefined;
   readonly remaining: number | undefined;
   readonly warnings: readonly string[];
@@ -84,7 +85,7 @@ class PageReading {
   }
 
   /** Whether the page is full and there is at least one row more. */
-  #take(rows: readonly KeyRow[]): boolean {
+  #take(rows: readonly FoundRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
       if (this.#skipped < offset) this.#skipped++;
@@ -116,18 +117,24 @@ class PageReading {
 class Rows {
   readonly #ids: number[] = [];
   readonly #incs: number[] = [];
+  readonly #bytes: number[] = [];
 
   get count(): number {
     return this.#ids.length;
   }
 
-  add({ id, slot }: KeyRow): void {
+  add({ id, slot, bytes }: FoundRow): void {
     this.#ids.push(id);
-    this.#incs.push(slot.number);
+    this.#incs.push(slot.incarnation.number);
+    this.#bytes.push(bytes);
   }
 
-  packed(): RowIds {
-    return { ids: Float64Array.from(this.#ids), incs: Int32Array.from(this.#incs) };
+  packed(): PageRows {
+    return {
+      ids: Float64Array.from(this.#ids),
+      incs: Int32Array.from(this.#incs),
+      bytes: Int32Array.from(this.#bytes),
+    };
   }
 }
 

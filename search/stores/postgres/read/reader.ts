@@ -4,11 +4,11 @@ import type { ListQuery } from '../../../query/list-query.ts';
 import type { RowScope } from '../../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeInfo } from '../../../types.ts';
 import { indexVersionsOf } from '../../index-version.ts';
-import { BodyBudget, type BodyLimits } from '../../sqlite/read/body-budget.ts';
-import { compareKeys } from '../../sqlite/text-order.ts';
+import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
+import { compareKeys } from '../../text-order.ts';
 import type { IndexStore, Page, PageRequest, ReadPoint, RowRead, StoredType, StoredVersion } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
-import { readBodies, type BodyChunk, type RowIds } from './bodies.ts';
+import { readBodies, type BodyChunk, type PageRows } from './bodies.ts';
 import { countRows } from './counts.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { readKeys } from './pages.ts';
@@ -76,7 +76,7 @@ async function readPage(
     return { ...keys, sequence, point: seen(snapshot), first: await readBodies(snapshot, keys.ids, sequence) };
   });
   const { ids, sequence, first, next, remaining, warnings, point } = read;
-  const more = (rest: RowIds): Promise<BodyChunk> => inSnapshot((snapshot) => readBodies(snapshot, rest, sequence));
+  const more = (rest: PageRows): Promise<BodyChunk> => inSnapshot((snapshot) => readBodies(snapshot, rest, sequence));
   return {
     ...point,
     next,
@@ -87,14 +87,17 @@ async function readPage(
 }
 
 async function* chunksOf(
-  { ids, incs }: RowIds,
+  { ids, incs, bytes }: PageRows,
   first: BodyChunk,
-  read: (rest: RowIds) => Promise<BodyChunk>,
+  read: (rest: PageRows) => Promise<BodyChunk>,
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
   for (let done = chunk.done; ; done += chunk.done) {
     // One chunk is read ahead; the consumer may stop before it asks for it.
-    const next = done < ids.length ? read({ ids: ids.subarray(done), incs: incs.subarray(done) }) : undefined;
+    const next =
+      done < ids.length
+        ? read({ ids: ids.subarray(done), incs: incs.subarray(done), bytes: bytes.subarray(done) })
+        : undefined;
     next?.catch(() => undefined);
     if (chunk.rows.length > 0) yield chunk.rows;
     if (next === undefined) return;

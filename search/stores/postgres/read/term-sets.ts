@@ -2,7 +2,7 @@
 // means, and is asked about each value unless the condition is plain equality.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
-import { fieldPath, labelPath } from '../../sqlite/terms.ts';
+import { fieldPath, labelPath } from '../../term-paths.ts';
 import { indexedPathBytes, indexedValueBytes } from '../schema.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, bytesOf, piece, type Piece } from './sql.ts';
