@@ -5,7 +5,7 @@ import type { Grant } from '../../../rights/scope.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
-import { bytes, bytesOf, piece, wholeTexts, type Piece } from './sql.ts';
+import { allHold, bytes, bytesOf, concat, piece, wholeTexts, type Piece } from './sql.ts';
 
 /** Grants of a scope. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
@@ -114,8 +114,10 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
     const incs = some.map(({ incarnation }) => incarnation.number);
     const names = bytesOf(some.map(({ name }) => name));
     const text = `SELECT o.id, o.inc, o.namespace FROM unnest(?::int4[], ?::bytea[], ?::bytea[]) g(inc, namespace, name)
-      JOIN obj o ON o.t = ? AND o.inc = g.inc ${on} AND o.name = g.name`;
-    const rows = await snapshot.rows<readonly [number, number, Buffer]>(piece(text, incs, namespaces, names, t));
+      JOIN obj o ON o.t = ? AND o.inc = g.inc ${on} AND o.name = g.name WHERE`;
+    const there = allHold([piece('true'), ...inShards(snapshot, incs)]);
+    const statement = concat(piece(text, incs, namespaces, names, t), there);
+    const rows = await snapshot.rows<readonly [number, number, Buffer]>(statement);
     for (const [id, inc, namespace] of rows) found.set(id, { id, inc, namespace: namespace.toString() });
   };
   const placed = named.filter(({ namespace }) => namespace !== undefined);
@@ -133,21 +135,35 @@ export interface Part {
 
 /** Parts that together are the extent; `table` has the columns t, inc and namespace, and id unless it is `counter`. */
 export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'counter' = 'obj'): readonly Part[] {
-  const ofType = piece('o.t = ?', extent.t);
-  const parts: Part[] = [];
   const { whole, places, singles, namespaces } = extent;
+  const ofType = (incs: readonly number[]): readonly Piece[] => [
+    piece('o.t = ?', extent.t),
+    ...inShards(snapshot, incs),
+  ];
+  const parts: Part[] = [];
   if (whole.length > 0 && namespaces?.length !== 0) {
-    const where = [ofType, piece('o.inc = ANY(?::int4[])', whole), ...namespacePieces(extent)];
+    const where = [...ofType(whole), piece('o.inc = ANY(?::int4[])', whole), ...namespacePieces(extent)];
     parts.push({ from: piece(`${table} o`), where });
   }
   if (places.length > 0) {
     const incs = places.map(({ inc }) => inc);
     const text = `unnest(?::int4[], ?::bytea[]) g(inc, namespace) JOIN ${table} o ON o.inc = g.inc AND o.namespace = g.namespace`;
     const from = piece(text, incs, bytesOf(places.map(({ namespace }) => namespace)));
-    parts.push({ from, where: [ofType] });
+    parts.push({ from, where: ofType(incs) });
   }
-  if (singles.length > 0 && table === 'obj') parts.push({ from: rowsById(snapshot, singles), where: [ofType] });
+  if (singles.length > 0 && table === 'obj') {
+    parts.push({ from: rowsById(snapshot, singles), where: ofType(singles.map(({ inc }) => inc)) });
+  }
   return parts;
+}
+
+/** With more shards than this nearly every partition has one of them. */
+const mostShards = 32;
+
+/** Lets the planner leave out partitions that have no rows of these incarnations. */
+function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piece[] {
+  const shards = new Set(incs.map((inc) => catalog.byNumber.get(inc)!.shard));
+  return shards.size > mostShards ? [] : [piece('o.shard = ANY(?::int2[])', [...shards])];
 }
 
 /** Rows by their ids, as `o`. */

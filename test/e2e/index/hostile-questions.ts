@@ -1,26 +1,29 @@
-// Random rows and questions for stores: few values of everything, so that rows meet conditions, and texts that mean
-// something to SQL, patterns, JSON or an encoding.
+// Random rows and questions of which two stores must think the same: few values of everything, so that rows meet
+// conditions, and texts that mean something to SQL, patterns, JSON or an encoding. Half surrogate pairs and NUL are
+// among them, which a look at every row reads otherwise than a database that keeps UTF-8.
 import * as fc from 'fast-check';
 
 import type { PathStep } from '../../../lib/json/path-step.ts';
 import type { FieldRequirement, ListQuery } from '../../../search/query/list-query.ts';
 import { parsePath } from '../../../search/query/path.ts';
 import type { Grant, RowScope } from '../../../search/rights/scope.ts';
-import { typeInfo, type ModelRow } from '../../../search/stores/conformance/model.fixture.ts';
-import type { FacetBy, PageRequest } from '../../../search/stores/store.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../../search/stores/conformance/model.fixture.ts';
+import { rowKey } from '../../../search/stores/conformance/random.fixture.ts';
+import type { FacetBy, PageRequest, WriteBatch } from '../../../search/stores/store.ts';
+import type { AskedQuestion } from './store-answers.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../../../search/types.ts';
 
 const pods = typeInfo('', 'pods');
 const replicaSets = typeInfo('apps', 'replicasets');
 const nodes = typeInfo('', 'nodes', false);
-export const types = [pods, replicaSets, nodes];
+const types = [pods, replicaSets, nodes];
 
 /** The last two are lives of one cluster: one replaces the other. */
-export const incarnations: readonly Incarnation[] = [
+const incarnations: readonly Incarnation[] = [
   { id: 'record-one/system-one', cluster: 'one' },
   { id: 'record-two/system-two', cluster: 'two' },
-  { id: 'record-three/system-a', cluster: 'three' },
-  { id: 'record-three/system-b', cluster: 'three' },
+  { id: 'record-three/system-three', cluster: 'three' },
+  { id: 'record-four/system-four', cluster: 'three' },
 ];
 const clusters = ['one', 'two', 'three', 'none'];
 const namespaces = ['default', 'kube-system', 'Ünïcode', '%', 'a\u0000b'];
@@ -52,7 +55,7 @@ function uidOf(type: ResourceType, name: string, life: number): string {
   return `${typeKey(type)}${name}#${life}`;
 }
 
-export const rowArbitrary: fc.Arbitrary<ModelRow> = fc
+const rowArbitrary: fc.Arbitrary<ModelRow> = fc
   .record({
     incarnation: fc.constantFrom(...incarnations),
     type: fc.constantFrom(...types),
@@ -157,7 +160,7 @@ const orderArbitrary = fc.array(
   { maxLength: 3 },
 );
 
-export const queryArbitrary: fc.Arbitrary<ListQuery> = fc
+const queryArbitrary: fc.Arbitrary<ListQuery> = fc
   .record({
     types: fc.subarray(types, { minLength: 1 }),
     clusters: some(...clusters),
@@ -202,7 +205,7 @@ const grantArbitrary: fc.Arbitrary<Grant> = fc.oneof(
   },
 );
 
-export const scopeArbitrary: fc.Arbitrary<RowScope> = fc
+const scopeArbitrary: fc.Arbitrary<RowScope> = fc
   .array(fc.array(fc.option(grantArbitrary, { freq: 8 }), { minLength: types.length, maxLength: types.length }), {
     minLength: incarnations.length,
     maxLength: incarnations.length,
@@ -217,7 +220,7 @@ export const scopeArbitrary: fc.Arbitrary<RowScope> = fc
     return { grants, digest: JSON.stringify(perIncarnation) };
   });
 
-export const pageArbitrary: fc.Arbitrary<PageRequest> = fc
+const pageArbitrary: fc.Arbitrary<PageRequest> = fc
   .record({
     limit: fc.option(fc.oneof(fc.nat(5), fc.nat(60)), { nil: undefined, freq: 6 }),
     offset: maybe(fc.oneof(fc.nat(3), fc.nat(80))),
@@ -226,7 +229,7 @@ export const pageArbitrary: fc.Arbitrary<PageRequest> = fc
   })
   .map(withoutUndefined) as fc.Arbitrary<PageRequest>;
 
-export const facetArbitrary = fc.constantFrom<FacetBy>(
+const facetArbitrary = fc.constantFrom<FacetBy>(
   'cluster',
   'namespace',
   'type',
@@ -239,4 +242,37 @@ export const facetArbitrary = fc.constantFrom<FacetBy>(
   { path: "metadata.labels['n']" },
 );
 
-export const prefixArbitrary = fc.constantFrom('', 'a', 'w', 'R', '%', "'", '\u0000', '\uD800', 'Ü', 're', 'pods');
+const prefixArbitrary = fc.constantFrom('', 'a', 'w', 'R', '%', "'", '\u0000', '\uD800', 'Ü', 're', 'pods');
+
+/** A question of a user, and the ways in which it is asked. */
+export const askedArbitrary: fc.Arbitrary<AskedQuestion> = fc.record({
+  query: queryArbitrary,
+  scope: scopeArbitrary,
+  page: pageArbitrary,
+  by: facetArbitrary,
+  prefix: prefixArbitrary,
+});
+
+/** What to fill a store with; some rows are changed, deleted or replaced later. The same for the same seed. */
+export function hostileBatches(seed: number): readonly WriteBatch[] {
+  const known = new Map<string, ModelRow>();
+  const batches: WriteBatch[] = [];
+  for (const round of [1, 2, 3]) {
+    const found = fc.sample(rowArbitrary, { numRuns: 170, seed: seed * 10 + round });
+    const gone = fc.sample(fc.constantFrom(...known.values(), ...found), { numRuns: 20, seed: seed * 10 + round });
+    for (const incarnation of incarnations) {
+      for (const type of types) {
+        const isOfBatch = (row: ModelRow): boolean => row.incarnation === incarnation.id && row.type === type;
+        const upserts = new Map(found.filter(isOfBatch).map((row) => [rowKey(row), row]));
+        for (const [key, row] of upserts) known.set(key, row);
+        batches.push({
+          incarnation,
+          type,
+          deletes: gone.filter(isOfBatch),
+          upserts: [...upserts.values()].map(rowWrite),
+        });
+      }
+    }
+  }
+  return batches;
+}
