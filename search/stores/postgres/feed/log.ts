@@ -6,7 +6,7 @@ import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { IndexVersions } from '../../index-version.ts';
 import type { LogEntry, ReadPoint } from '../../store.ts';
-import type { Database } from '../connection/database.ts';
+import { byIndexOnly, type Database } from '../connection/database.ts';
 import { copyRows, type CopyRow } from '../read/copy-rows.ts';
 import { changeKind } from '../schema.ts';
 
@@ -96,10 +96,7 @@ export class ChangeLog {
       LEFT JOIN change_body n ON n.shard = c.shard AND n.id = c.id AND n.before_at = f.before_at
       LEFT JOIN body o ON f.before_at IS NULL AND o.shard = c.shard AND o.id = c.id
       ORDER BY c.sequence`;
-    // The plan must not hang on what the server believes of partitions that were empty a minute ago.
-    const settings =
-      'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off;';
-    return this.#database.transaction((client) => copyRows(client, query), settings);
+    return this.#database.transaction((client) => copyRows(client, query), byIndexOnly);
   }
 
   #entryOf(row: CopyRow): LogEntry {

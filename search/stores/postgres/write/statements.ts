@@ -34,8 +34,9 @@ export interface Found {
   readonly atUs: number;
 }
 
-/** Microseconds of the server's clock. */
-export const nowUs = '(extract(epoch FROM statement_timestamp()) * 1000000)::int8';
+/** Microseconds of the server's clock, or the last change, should the clock have been set back behind it. */
+export const nowUs = `(SELECT greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::int8)
+  FROM sequencer WHERE one)`;
 
 /** The rows of some keys, by the position of their key. */
 export async function findRows(client: ClientBase, keys: readonly SoughtKey[]): Promise<Found> {

@@ -5,7 +5,7 @@ import type { ClientBase } from 'pg';
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
-import type { Database } from '../connection/database.ts';
+import { byIndexOnly, type Database } from '../connection/database.ts';
 import { shardOfIncarnation } from '../shard.ts';
 import { Numbers } from './numbers.ts';
 import { seal, type Seal } from './seal.ts';
@@ -40,12 +40,6 @@ export interface Written {
 const forgottenAtOnce = 2000;
 /** Kubernetes allows 253 bytes; an index entry of PostgreSQL some 2,700 for all columns. */
 const mostTextBytes = 512;
-
-/**
- * The tables of a write are as large as they are: what the planner believes of them, perhaps long ago, must not decide
- * how a few hundred rows are found.
- */
-const settings = 'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off;';
 
 interface Planned {
   readonly batch: WriteBatch;
@@ -86,7 +80,7 @@ export class Writer {
       const writers = writes.flatMap(({ writer }) => writer ?? []);
       const isRenamed = planned.some((one) => one.isRenamed);
       return { counts, lastUs: await execute(client, set, { writers, beforeAt: atUs, catalogGrew: isRenamed }) };
-    }, settings);
+    }, byIndexOnly);
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
   }
@@ -124,7 +118,7 @@ export class Writer {
       };
       const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
       return { lastUs: await execute(client, set, rest, last), deleted: found.length, isDone };
-    }, settings);
+    }, byIndexOnly);
   }
 
   async #plan(batch: WriteBatch, writer: ShardWriter | undefined, keys: SoughtKey[]): Promise<Planned> {
