@@ -48,19 +48,19 @@ const ofConnection: Texts = {
   SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an authority that is not trusted: name its file with sslrootcert',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that it signed itself: name its file with sslrootcert',
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another name: connect by a name that is in it',
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: 'says that our client certificate has expired: renew the file of sslcert',
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'does not trust the authority of our client certificate: use another for sslcert',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'asks for a client certificate: give sslcert and sslkey',
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'cannot be asked, sslkey is not the key of sslcert',
 };
 
-/** Where pg itself gives no code. */
+/** Alerts of the server by the end of OpenSSL's code, whose begin differs from version to version; and texts of pg. */
 const ofText: readonly (readonly [form: RegExp, text: string])[] = [
+  [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the file of sslcert'],
+  [/ALERT_UNKNOWN_CA$/, 'does not trust the authority of our client certificate: use another for sslcert'],
+  [/CERTIFICATE_REQUIRED$/, 'asks for a client certificate: give sslcert and sslkey'],
   [/does not support SSL/, 'does not offer TLS: turn it on there, or use sslmode=disable where the network is trusted'],
   [/timeout expired|connection timeout/, 'is not reachable, it does not answer: check the address and firewalls'],
   [/trying to connect/, 'is busy, no connection became free in time'],
   [/Query read timeout/, 'does not answer a statement'],
-  [/password must be a string/, 'asks for a password: give it in the URL, a password file or the environment'],
+  [/password must be a/, 'asks for a password: give it in the URL, a password file or the environment'],
   [/Connection terminated|connection error|has been closed|Client was closed/, 'has cut the connection'],
 ];
 
@@ -89,6 +89,8 @@ function sentenceOf(error: Error): string | undefined {
     const known = ofServer[code] ?? ofConnection[code];
     if (known !== undefined) return known;
     if (sqlState(error) !== undefined) return `has refused a statement (SQLSTATE ${code})`;
+    const alert = ofText.find(([form]) => form.test(code));
+    if (alert !== undefined) return alert[1];
     if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return `cannot be asked over TLS (${code})`;
   }
   return ofText.find(([form]) => form.test(error.message))?.[1];
