@@ -3,6 +3,7 @@
 // one of our own with its commits on disk. Figures are printed; nothing is asserted, as they are the machine's.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
@@ -37,6 +38,8 @@ interface Task {
 
 interface Result {
   readonly rows: number;
+  /** Of this process, milliseconds. */
+  readonly cpuMs: number;
   readonly batchMs: readonly number[];
 }
 
@@ -130,8 +133,10 @@ async function measure(
   const probing = new AbortController();
   const waits = probe(server.url.replace(/\/postgres$/, '/bench'), probing.signal);
   const commitsBefore = await commits(server);
+  const cpuBefore = serverCpuMs(server.pid);
   for (const child of children) child.send('go');
   const results = await Promise.all(children.map(async (child) => ((await once(child, 'message')) as [Result])[0]));
+  const cpuMs = serverCpuMs(server.pid) - cpuBefore;
   const commitCount = (await commits(server)) - commitsBefore;
   probing.abort();
   const waitMs = await waits;
@@ -140,6 +145,8 @@ async function measure(
   print(
     `changes, ${rowsOfBatch} a batch, ${writers} processes: ${Math.round(rows / seconds)} rows/s in ` +
       `${Math.round(commitCount / seconds)} transactions/s; a batch takes ${at(batchMs, 0.5)} ms, p99 ${at(batchMs, 0.99)}; ` +
+      `CPU of a row ${(cpuMs / rows).toFixed(2)} ms of the server and ` +
+      `${(results.reduce((sum, result) => sum + result.cpuMs, 0) / rows).toFixed(2)} ms of the processes; ` +
       `the sequencer is waited for ${at(waitMs, 0.5)} ms, p99 ${at(waitMs, 0.99)}`,
   );
 }
@@ -151,6 +158,22 @@ function at(values: readonly number[], q: number): string {
 async function commits(server: PostgresServer): Promise<number> {
   const [row] = await server.run(`SELECT xact_commit AS n FROM pg_stat_database WHERE datname = 'bench'`);
   return Number(row!['n']);
+}
+
+const tickMs = 10;
+
+/** CPU that the server's processes have used, those that have ended as well. */
+function serverCpuMs(pid: number): number {
+  const own = globSync('/proc/[0-9]*/stat').flatMap((file) => {
+    // Processes end while this reads.
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const isServer = text.startsWith(`${pid} `);
+    if (!isServer && fields[1] !== String(pid)) return [];
+    // proc(5): utime and stime, and for the server those of its ended children.
+    return fields.slice(11, isServer ? 15 : 13).map(Number);
+  });
+  return own.reduce((sum, ticks) => sum + ticks, 0) * tickMs;
 }
 
 /** How long one who wants the sequencer waits for it, tried again and again beside those who write. */
@@ -179,6 +202,7 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
   const untilMs = performance.now() + task.seconds * 1000;
   const batchMs: number[] = [];
   let rows = 0;
+  const cpu = process.cpuUsage();
   // Each follower has objects of its own.
   const follow = async (follower: number): Promise<void> => {
     for (let turn = 1; ; turn++) {
@@ -191,8 +215,9 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: inFlight }, (_, follower) => follow(follower)));
+  const { user, system } = process.cpuUsage(cpu);
+  process.send!({ rows, cpuMs: (user + system) / 1000, batchMs } satisfies Result);
   await store.close();
-  process.send!({ rows, batchMs } satisfies Result);
 }
 
 /** Another resourceVersion and a little more in the body, as a change of an object's status has it. */
