@@ -1,5 +1,5 @@
 // Opens the index in a database of its own, for tests that do the same with every store.
-import pg from 'pg';
+import { Client, type QueryResultRow } from 'pg';
 
 import type { OpenedStore, OpenStore } from '../../search/stores/conformance/tested-store.fixture.ts';
 import { shardOfIncarnation } from '../../search/stores/postgres/shard.ts';
@@ -34,8 +34,8 @@ export function postgresStores(server: () => PostgresServer): OpenStore {
   };
 }
 
-async function ask<Row extends pg.QueryResultRow>(url: string, text: string, values: unknown[]): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
+async function ask<Row extends QueryResultRow>(url: string, text: string, values: unknown[]): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return (await client.query<Row>(text, values)).rows;
