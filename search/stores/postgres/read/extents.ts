@@ -77,6 +77,16 @@ export function isEmpty({ whole, places, singles, namespaces }: Extent): boolean
   return (whole.length === 0 || namespaces?.length === 0) && places.length === 0 && singles.length === 0;
 }
 
+/** Whether it has every row of its type. */
+export async function isOfAllRows(
+  { rows }: Snapshot,
+  { t, whole, namespaces, notNamespaces }: Extent,
+): Promise<boolean> {
+  if (whole.length === 0 || namespaces !== undefined || notNamespaces.length > 0) return false;
+  const others = piece('SELECT 1 FROM follow WHERE t = ? AND objects > 0 AND inc <> ALL(?::int4[]) LIMIT 1', t, whole);
+  return (await rows(others)).length === 0;
+}
+
 /** The part of an extent in some incarnations. */
 export function extentIn(extent: Extent, incs: ReadonlySet<number>): Extent {
   const isThere = ({ inc }: Place): boolean => incs.has(inc);

@@ -9,7 +9,7 @@ import { compareText } from '../../text-order.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { readRaw } from './bodies.ts';
 import { countBy, countExtents, eachPlan, eachRows } from './counts.ts';
-import { rowsById } from './extents.ts';
+import { isOfAllRows, rowsById } from './extents.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, piece, type Piece } from './sql.ts';
@@ -72,11 +72,14 @@ async function countValues(
     return counts;
   }
   const term = { path: label === undefined ? fieldPath(printed) : labelPath(label), prefix };
-  const addTerms = async (t: number, rows: Piece): Promise<void> => {
+  const addTerms = async (t: number, rows: Piece | 'all'): Promise<void> => {
     for (const [value, n] of await countTerms(snapshot, t, rows, term)) add(value, n);
   };
   await eachPlan(snapshot, question, looks, {
-    plan: (plan) => addTerms(plan.extent.t, selectRows('o.terms', rowParts(snapshot, plan))),
+    plan: async (plan) => {
+      const isWhole = isExtentOnly(plan) && (await isOfAllRows(snapshot, plan.extent));
+      await addTerms(plan.extent.t, isWhole ? 'all' : selectRows('o.terms', rowParts(snapshot, plan)));
+    },
     rows: async (rows) => {
       for (const [type, some] of Map.groupBy(rows, (row) => row.type)) {
         const ids = some.map(({ id, slot }) => ({ id, inc: slot.incarnation.number }));
@@ -88,11 +91,11 @@ async function countValues(
   return counts;
 }
 
-/** Values of one path with the number of rows that have them. */
+/** Values of one path with the number of rows that have them, of some rows or of all rows of a type. */
 async function countTerms(
   snapshot: Snapshot,
   t: number,
-  rows: Piece,
+  rows: Piece | 'all',
   { path, prefix }: { readonly path: string; readonly prefix: string },
 ): Promise<readonly (readonly [value: string, count: number])[]> {
   const wanted = allHold([
@@ -100,12 +103,19 @@ async function countTerms(
     ...ofPath(path),
     ...(prefix === '' ? [] : [piece('substr(k.value, 1, length(?::bytea)) = ?', bytes(prefix), bytes(prefix))]),
   ]);
+  if (rows === 'all') {
+    const counted = `SELECT k.value, sum(k.n)::int8 FROM term k WHERE ${wanted.text} GROUP BY k.value`;
+    return valuesOf(await snapshot.rows({ text: counted, values: wanted.values }));
+  }
   // Each shard has its own texts of the same terms.
   const terms = `SELECT DISTINCT k.id, k.value FROM term k WHERE ${wanted.text}`;
   const text = `WITH k AS MATERIALIZED (${terms}), o AS (${rows.text})
     SELECT k.value, count(*) FROM o CROSS JOIN LATERAL unnest(o.terms) x(id) JOIN k ON k.id = x.id GROUP BY k.value`;
-  const found = await snapshot.rows<readonly [Buffer, number]>({ text, values: [...wanted.values, ...rows.values] });
-  return found.map(([value, n]) => [value.toString(), n] as const);
+  return valuesOf(await snapshot.rows({ text, values: [...wanted.values, ...rows.values] }));
+}
+
+function valuesOf(rows: readonly (readonly [Buffer, number])[]): readonly (readonly [string, number])[] {
+  return rows.map(([value, n]) => [value.toString(), n] as const);
 }
 
 async function countInBodies(
