@@ -1,23 +1,24 @@
 // Tables of the index in PostgreSQL. All live in one schema of their own, and `form` says which form they have.
 //
 // Everything that grows with objects is keyed by `shard`, which is a hash of the uid of the cluster's record
-// (../shard.ts): one process at a time writes a shard, and nothing is unique beyond one. `obj` is a narrow row per object
-// and `body` its bytes, apart, so that a search reads few pages. `obj.id` is given by the writer out of the blocks of
-// `row_id` and never given again: an object of another uid has another id. Texts that a member can choose are bytea:
-// their order is that of UTF-8 bytes, as in SQLite, and a NUL is as good as any character. `obj.terms` holds the
+// (../shard.ts): one process at a time writes a shard, and nothing is unique beyond one. `obj` is a narrow row per
+// object and `body` its bytes, apart, so that a search reads few pages. `obj.id` is given by the writer out of the
+// blocks of `row_id` and never given again: an object of another uid has another id. Texts that a member can choose are
+// bytea: their order is that of UTF-8 bytes, as in SQLite, and a NUL is as good as any character. `obj.terms` holds the
 // numbers of labels and indexed values, ascending: 64 bits of a digest of type, path and value (terms.ts), so that no
 // dictionary is shared; `term` keeps their texts and how many rows of the shard have them. `fold` columns hold the
 // lower-cased text where it differs. `counter` counts rows by namespace and stays at 0 when the last is gone.
 //
-// `change` is the log, one row a change, `sequence` its time in microseconds; `change_body` is the body before it, found
-// by (shard, id, before_at), as `change` is written while the sequencer is locked and must be small. What followed a
-// change is the body before the next change of the same id, or the object's body of now. Both are divided by time: old
-// partitions are dropped whole (feed/partitions.ts). `follow` has what is known of a type of an incarnation, and up to
-// where it was followed. `shard` says who may write a shard and until when; times are those of the database's clock.
+// `change` is the log, one row a change, `sequence` its time in microseconds; `change_body` is the body before it,
+// found by (shard, id, before_at), as `change` is written while the sequencer is locked and must be small. What
+// followed a change is the body before the next change of the same id, or the object's body of now. Both are divided by
+// time: old partitions are dropped whole (feed/partitions.ts). `follow` has what is known of a type of an incarnation,
+// and up to where it was followed. `shard` says who may write a shard and until when; times are those of the database's
+// clock.
 //
-// `sequencer` is one row, locked last by each commit that changed something: whoever reads `last` sees all changes up to
-// it. `rights` is the newest change of an RBAC object, `catalog` grows with each new type, incarnation or followed type.
-// `store` is one row: the id of the store, and `trimmed`, after which all changes are in the log.
+// `sequencer` is one row, locked last by each commit that changed something: whoever reads `last` sees all changes up
+// to it. `rights` is the newest change of an RBAC object, `catalog` grows with each new type, incarnation or followed
+// type. `store` is one row: the id of the store, and `trimmed`, after which all changes are in the log.
 import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 

@@ -1,5 +1,5 @@
-// The index in PostgreSQL as several processes share it: the order of commits, leases, the log, and a database that goes
-// away. Each test has a database of its own on one real server.
+// The index in PostgreSQL as several processes share it: the order of commits, leases, the log, and a database that
+// goes away. Each test has a database of its own on one real server.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
 import { Client } from 'pg';

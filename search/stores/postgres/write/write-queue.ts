@@ -1,5 +1,5 @@
-// What waits to be written. Shards are shared out among lanes, each with one transaction at a time, so writes of a shard
-// take effect in the order in which they came. What has arrived during a transaction becomes the next one.
+// What waits to be written. Shards are shared out among lanes, each with one transaction at a time, so writes of a
+// shard take effect in the order in which they came. What has arrived during a transaction becomes the next one.
 import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
 import { FencedError } from '../../fenced-error.ts';
 import type { TypeKey } from '../../../types.ts';
