@@ -1,7 +1,10 @@
 // What a query says of namespaces by a field selector, said by its list of namespaces, which every store finds rows by.
 import type { ListQuery } from '../query/list-query.ts';
 
-/** Turns conditions on `metadata.namespace` into conditions on the namespaces of a query; cluster-scoped objects have no such path. */
+/**
+ * Turns conditions on `metadata.namespace` into those on the namespaces of a query; cluster-scoped objects have no such
+ * path.
+ */
 export function narrowNamespaces(query: ListQuery): ListQuery {
   let { namespaces, notNamespaces } = query;
   const fields = query.fields.filter(({ path, operator, values }) => {

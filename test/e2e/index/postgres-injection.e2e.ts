@@ -62,7 +62,9 @@ describe('hostile texts in an index in PostgreSQL', () => {
   before(async () => {
     server = await startPostgresServer();
     tested = await TestedStore.open(postgresStores(() => server));
-    await tested.fill([{ incarnation, type: pods, deletes: [], upserts: hostileValues.map(hostileRow).map(rowWrite) }]);
+    const upserts = hostileValues.map(hostileRow).map(rowWrite);
+    await tested.lease(incarnation.id);
+    await tested.apply({ incarnation, type: pods, deletes: [], upserts });
   });
   after(async () => {
     await tested.remove();

@@ -4,7 +4,7 @@
 import type { RowRead } from '../../store.ts';
 import { changeKind } from '../schema.ts';
 import type { CopyRow } from './copy-rows.ts';
-import type { FoundRow } from './key-sources.ts';
+import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Ids of rows, with the numbers of their incarnations. */

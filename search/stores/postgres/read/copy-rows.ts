@@ -1,5 +1,5 @@
-// Rows of `COPY … TO STDOUT (FORMAT binary)`: the one way on which the driver hands out bytes as they are, without their
-// hexadecimal text. https://www.postgresql.org/docs/15/sql-copy.html
+// Rows of `COPY … TO STDOUT (FORMAT binary)`: the one way on which the driver hands out bytes as they are, without
+// their hexadecimal text. https://www.postgresql.org/docs/15/sql-copy.html
 import type { ClientBase } from 'pg';
 import { to } from 'pg-copy-streams';
 

@@ -2,7 +2,7 @@
 // reading the rows would give.
 import type { BodyLooks } from '../../body-budget.ts';
 import { partsOf, type Extent } from './extents.ts';
-import type { FoundRow } from './key-sources.ts';
+import type { FoundRow } from './key-order.ts';
 import { KeyStream } from './key-stream.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -1,8 +1,18 @@
 // A query's order in SQL: what rows are sorted by, and which come after a row.
-import type { KeyRow, RowOrder } from '../../row-order.ts';
+import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
 import { compareText } from '../../text-order.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
+
+/** A namespace of an incarnation, with the incarnation's number. */
+export interface FoundPlace extends RowPlace {
+  readonly incarnation: IncarnationRecord;
+}
+
+/** The keys of a row, and the length of its body. */
+export interface FoundRow extends KeyRow<FoundPlace> {
+  readonly bytes: number;
+}
 
 /** One expression that rows are sorted by. */
 interface SqlKey {

@@ -1,26 +1,16 @@
-// Rows of one type in a query's order, some at a time, as statements find them. Where the order begins with the cluster,
-// the first clusters are asked alone, so that a page does not sort the rows of all.
+// Rows of one type in a query's order, some at a time, as statements find them. Where the order begins with the
+// cluster, the first clusters are asked alone, so that a page does not sort the rows of all.
 import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
-import { sortValue, type KeyRow, type RowOrder, type RowPlace } from '../../row-order.ts';
+import { sortValue, type KeyRow, type RowOrder } from '../../row-order.ts';
 import { readRaw } from './bodies.ts';
 import type { Catalog, IncarnationRecord } from './catalog.ts';
 import { extentIn, incarnationsOf } from './extents.ts';
-import { compareIncarnations, isByCluster, KeyOrder } from './key-order.ts';
+import { compareIncarnations, isByCluster, KeyOrder, type FoundRow } from './key-order.ts';
 import { rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 import { piece, type Piece } from './sql.ts';
-
-/** A namespace of an incarnation, with the incarnation's number. */
-export interface FoundPlace extends RowPlace {
-  readonly incarnation: IncarnationRecord;
-}
-
-/** The keys of a row, and the length of its body. */
-export interface FoundRow extends KeyRow<FoundPlace> {
-  readonly bytes: number;
-}
 
 /** Gives rows in order, some at a time; undefined when there are no more. */
 export interface RowSource {

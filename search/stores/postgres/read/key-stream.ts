@@ -4,7 +4,8 @@ import type { BodyLooks } from '../../body-budget.ts';
 import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Cursor } from '../../store.ts';
 import { readRaw } from './bodies.ts';
-import { keySource, matchKey, sortedByPaths, type FoundRow, type RowSource } from './key-sources.ts';
+import type { FoundRow } from './key-order.ts';
+import { keySource, matchKey, sortedByPaths, type RowSource } from './key-sources.ts';
 import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 

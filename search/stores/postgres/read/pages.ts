@@ -4,7 +4,7 @@ import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts
 import { makeCursor, type KeyRow } from '../../row-order.ts';
 import type { PageRows } from './bodies.ts';
 import { countRows } from './counts.ts';
-import type { FoundRow } from './key-sources.ts';
+import type { FoundRow } from './key-order.ts';
 import { KeyStream } from './key-stream.ts';
 import type { Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
