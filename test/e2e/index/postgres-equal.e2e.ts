@@ -16,7 +16,7 @@ import { startPostgresServer, type PostgresServer } from '../../site/postgres.fi
 import { askedArbitrary, hostileBatches } from './hostile-questions.ts';
 import { countAnswers, listAnswer, type AskedQuestion } from './store-answers.ts';
 
-const questions = Number(process.env.PORTCULLIS_STORE_QUESTIONS ?? 2000);
+const questions = Number(process.env.PORTCULLIS_STORE_QUESTIONS ?? 1000);
 const seed = Number(process.env.PORTCULLIS_STORE_SEED ?? 1);
 /** Few enough that many questions reach them; never by time, which is another each time. */
 const bodyLimits: BodyLimits = { bodies: 40, bytes: 1 << 20, cpuMs: 600_000 };

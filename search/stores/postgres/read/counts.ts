@@ -1,7 +1,8 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
 // reading the rows would give.
 import type { BodyLooks } from '../../body-budget.ts';
-import { partsOf, type Extent } from './extents.ts';
+import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
+import { partsOf } from './extents.ts';
 import type { FoundRow } from './key-order.ts';
 import { KeyStream } from './key-stream.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question, type TypePlan } from './plans.ts';
@@ -91,31 +92,11 @@ export async function eachRows(
   if (stream.cutAt !== undefined) throw looks.budget.tooMany();
 }
 
-/** Rows of the extents of some plans. */
-export async function countExtents(snapshot: Snapshot, plans: readonly TypePlan[]): Promise<number> {
-  let sum = 0;
-  for (const { extent } of plans) sum += await countExtent(snapshot, extent);
-  return sum;
-}
-
 async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {
   if (isExtentOnly(plan)) return countExtent(snapshot, plan.extent);
   const { text, values } = selectRows('o.id', rowParts(snapshot, plan));
   const [[n] = [0]] = await snapshot.rows<readonly [number]>({ text: `SELECT count(*) FROM (${text}) o`, values });
   return n;
-}
-
-/** By the counters, and single rows by themselves. */
-async function countExtent(snapshot: Snapshot, extent: Extent): Promise<number> {
-  const { text, values } = selectRows('o.n', partsOf(snapshot, extent, 'counter'));
-  const sum = { text: `SELECT coalesce(sum(o.n), 0)::int8 FROM (${text}) o`, values };
-  const [[n] = [0]] = isWithoutParts(extent) ? [[0] as const] : await snapshot.rows<readonly [number]>(sum);
-  return n + extent.singles.length;
-}
-
-/** Whether there is nothing but single rows. */
-function isWithoutParts({ whole, places }: Extent): boolean {
-  return whole.length === 0 && places.length === 0;
 }
 
 async function countGroups<Value extends number | Buffer>(

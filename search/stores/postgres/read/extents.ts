@@ -205,7 +205,8 @@ export function memberPiece(extent: Extent): Piece {
     });
   }
   if (places.length > 0) {
-    const text = '(o.inc, o.namespace) IN (SELECT * FROM unnest(?::int4[], ?::bytea[]))';
+    // As a value and not as a condition, so that the planner makes no join of it, which would lose the order of a walk.
+    const text = '((o.inc, o.namespace) IN (SELECT * FROM unnest(?::int4[], ?::bytea[]))) IS TRUE';
     any.push(
       piece(
         text,

@@ -6,9 +6,10 @@ import type { BodyBudget } from '../../body-budget.ts';
 import { sortValue, type KeyRow, type RowOrder } from '../../row-order.ts';
 import { readRaw } from './bodies.ts';
 import type { Catalog, IncarnationRecord } from './catalog.ts';
+import { countExtents } from './extent-counts.ts';
 import { extentIn, incarnationsOf } from './extents.ts';
 import { compareIncarnations, isByCluster, KeyOrder, type FoundRow } from './key-order.ts';
-import { rowParts, selectRows, type TypePlan } from './plans.ts';
+import { passedPart, rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 import { piece, type Piece } from './sql.ts';
 
@@ -44,13 +45,40 @@ const mostCollected = 20_000;
 /** A statement without a cursor gives at most so many rows. */
 const mostAtOnce = 2000;
 
-export function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): RowSource {
-  const isCollected = isSelective(plan);
-  if (isCollected || !isByCluster(options.order) || options.offset > 0) {
-    const incarnations = recordsOf(snapshot.catalog, plan);
-    return statementSource(snapshot, plan, options, new KeyOrder(options.order, plan.type, incarnations, false));
+export async function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): Promise<RowSource> {
+  if (!isSelective(plan) && isByCluster(options.order) && options.offset === 0) {
+    return clusterSource(snapshot, plan, options);
   }
-  return clusterSource(snapshot, plan, options);
+  const incarnations = recordsOf(snapshot.catalog, plan);
+  const order = new KeyOrder(options.order, plan.type, incarnations, false);
+  const isPassed = await passesRows(snapshot, plan, options);
+  return statementSource(snapshot, { ...plan, isPassed }, options, order);
+}
+
+/** A plan, and whether its rows are found by passing over those of others. */
+type WalkedPlan = TypePlan & { readonly isPassed?: boolean };
+
+/** With fewer namespaces, the rows of all of them are sorted. */
+const manyPlaces = 256;
+
+/**
+ * Whether a walk along the order that passes over rows of others looks at fewer rows than there are in the user's
+ * namespaces.
+ */
+async function passesRows(
+  snapshot: Snapshot,
+  plan: TypePlan,
+  { order, most, offset }: SourceOptions,
+): Promise<boolean> {
+  const [first] = order.keys;
+  const { extent } = plan;
+  if (isSelective(plan) || extent.places.length < manyPlaces) return false;
+  if (first!.by !== 'name' && first!.by !== 'created_at') return false;
+  const [[all] = [0]] = await snapshot.rows<readonly [number]>(
+    piece('SELECT coalesce(sum(objects), 0)::int8 FROM follow WHERE t = ?', extent.t),
+  );
+  const own = Math.max(1, await countExtents(snapshot, [plan]));
+  return ((most + offset) * all) / own < own;
 }
 
 /** Whether its rows are found by something better than the order. */
@@ -104,7 +132,7 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
 
 function statementSource(
   snapshot: Snapshot,
-  plan: TypePlan,
+  plan: WalkedPlan,
   { after, most, offset }: SourceOptions,
   order: KeyOrder,
 ): RowSource {
@@ -118,8 +146,8 @@ function statementSource(
 }
 
 /** Sorted with the keys as they are, so that the rows of each order are read from the same columns. */
-function sortedRows(snapshot: Snapshot, plan: TypePlan, order: KeyOrder, after: KeyRow | undefined): Piece {
-  const parts = rowParts(snapshot, plan);
+function sortedRows(snapshot: Snapshot, plan: WalkedPlan, order: KeyOrder, after: KeyRow | undefined): Piece {
+  const parts = plan.isPassed === true ? [passedPart(plan)] : rowParts(snapshot, plan);
   const behind = after === undefined ? [] : order.after(after);
   const { orderBy } = order;
   // A fence: the planner would rather walk along the order and test each row for its terms.

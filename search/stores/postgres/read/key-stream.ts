@@ -100,7 +100,7 @@ export class KeyStream {
     for (const plan of plans) {
       const source = isByPaths
         ? await sortedByPaths(this.#snapshot, plan, options, budget)
-        : keySource(this.#snapshot, plan, options);
+        : await keySource(this.#snapshot, plan, options);
       lanes.push({ plan, source, rows: [], at: 0, isOver: false });
     }
     this.#lanes = lanes;

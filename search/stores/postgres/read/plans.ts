@@ -71,3 +71,8 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
   });
   return join(selects, ' UNION ALL ');
 }
+
+/** All rows of the type, each asked whether it is one of the plan's. */
+export function passedPart({ extent, conditions }: TypePlan): Part {
+  return { from: piece('obj o'), where: [piece('o.t = ?', extent.t), memberPiece(extent), ...conditions.pieces] };
+}
