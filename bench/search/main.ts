@@ -10,10 +10,10 @@ import type { ListQuery } from '../../search/query/list-query.ts';
 import type { RowScope } from '../../search/rights/scope.ts';
 import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/store.ts';
 import type { PageRequest } from '../../search/stores/store.ts';
-import type { TypeInfo } from '../../search/types.ts';
 import { median } from '../figures/statistics.ts';
+import { batchesOf, incarnationId } from './batches.ts';
 import { benchFleet } from './fleet.ts';
-import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
+import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, pods, questions, type Question } from './questions.ts';
@@ -30,7 +30,6 @@ const leastRate = 3000;
 /** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from only so many clusters. */
 const smallClusters = 20;
 const mostGrowth = 1.3;
-const batchRows = 500;
 const batchesInFlight = 16;
 
 /**
@@ -193,30 +192,6 @@ async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
     if ((index + 1) % 20 === 0) print(`the store has ${index + 1} clusters`);
   }
   return { rate: (clusters * objectsPerCluster) / (busyMs / 1000), owner, pod: pod! };
-}
-
-function batchesOf(index: number, objects: readonly GeneratedObject[]) {
-  const incarnation = { id: incarnationId(index), cluster: clusterName(index) };
-  return [...Map.groupBy(objects, ({ resource }) => resource).values()].flatMap((all) => {
-    const { group, resource, kind } = all[0]!;
-    const names = { singular: kind.toLowerCase(), shortNames: [], categories: [] };
-    const version = { version: 'v1', versions: ['v1'], convertible: false };
-    const type: TypeInfo = { group, resource, kind, ...version, ...names, namespaced: resource !== 'nodes' };
-    return Array.from({ length: Math.ceil(all.length / batchRows) }, (_, i) => ({
-      incarnation,
-      type,
-      deletes: [],
-      upserts: all.slice(i * batchRows, (i + 1) * batchRows).map((object) => ({
-        ...object,
-        labels: Object.entries(object.labels),
-        raw: Buffer.from(object.json),
-      })),
-    }));
-  });
-}
-
-function incarnationId(index: number): string {
-  return `record-${index}/system-${index}`;
 }
 
 function wholeScope(clusters: number): RowScope {

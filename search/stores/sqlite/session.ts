@@ -7,6 +7,7 @@ import { extentOf, type Extent, type Grants } from './read/extents.ts';
 import { ownedIds } from './read/owners.ts';
 import type { ReaderMemory } from './memory/reader-memory.ts';
 import type { Transaction } from './transaction.ts';
+import { narrowNamespaces } from '../narrow-namespaces.ts';
 import type { Piece } from './sql.ts';
 
 /** A query for one type. */
@@ -32,7 +33,7 @@ export interface Question {
 /** Plans of the types that can have rows. */
 export function planTypes(session: Session, { query, grants }: Question): readonly TypePlan[] {
   const { sql, catalog } = session;
-  const narrowed = narrow(query);
+  const narrowed = narrowNamespaces(query);
   const only = query.owner === undefined ? undefined : ownedIds(sql, catalog, query.owner, grants);
   if (only?.length === 0) return [];
   const types = new Map<TypeKey, ResourceType>(query.types.map((type) => [typeKey(type), type]));
@@ -42,33 +43,6 @@ export function planTypes(session: Session, { query, grants }: Question): readon
     const conditions = compileConditions(sql, session.tests, narrowed, extent.t, type);
     return conditions.isNever ? [] : [{ type: key, extent, conditions, only }];
   });
-}
-
-/** Turns conditions on `metadata.namespace` into conditions on slots; cluster-scoped objects have no such path. */
-function narrow(query: ListQuery): ListQuery {
-  let { namespaces, notNamespaces } = query;
-  const fields = query.fields.filter(({ path, operator, values }) => {
-    const [metadata, key] = path;
-    if (path.length !== 2 || metadata!.kind !== 'key' || metadata!.key !== 'metadata') return true;
-    if (key!.kind !== 'key' || key!.key !== 'namespace') return true;
-    if (operator === 'Equals' || operator === 'In') {
-      const wanted = values.filter((value) => value !== '');
-      namespaces = namespaces === undefined ? wanted : namespaces.filter((namespace) => wanted.includes(namespace));
-      return false;
-    }
-    if (operator === 'NotEquals' || operator === 'NotIn') {
-      notNamespaces = [...(notNamespaces ?? []), ...values.filter((value) => value !== '')];
-      return false;
-    }
-    return true;
-  });
-  if (fields.length === query.fields.length) return query;
-  return {
-    ...query,
-    fields,
-    ...(namespaces === undefined ? {} : { namespaces }),
-    ...(notNamespaces === undefined ? {} : { notNamespaces }),
-  };
 }
 
 /** The conditions of a plan as one condition, with what comes before them; '1' for none. */

@@ -15,9 +15,11 @@ import { isPassedInMemory } from '../memory/created-skip.ts';
 import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
-/** One type's walk with rows that were read ahead. */
+/** A walk of one type with rows that were read ahead. */
 interface Lane {
   readonly type: string;
+  /** Which rows of the extent the walk is of: all, or those that another lane of the type does not have. */
+  readonly of: 'all' | 'slots' | 'singles';
   walk: Walk;
   rows: readonly SlotRow[];
   at: number;
@@ -196,7 +198,7 @@ export class KeyStream {
       lane.rows = rows ?? [];
       lane.at = 0;
       lane.last = rows?.at(-1) ?? lane.last;
-      if (rows?.length === 0 && lane.spentMs > patienceMs && plan?.conditions.scansNames)
+      if (rows?.length === 0 && lane.spentMs > patienceMs && lane.of !== 'singles' && plan?.conditions.scansNames)
         this.#giveUp(session, lane, plan);
     }
     return lane.at < lane.rows.length;
@@ -204,7 +206,9 @@ export class KeyStream {
 
   #giveUp(session: Session, lane: Lane, plan: TypePlan): void {
     const access = cheapestAccess(plan, this.#question.query);
-    lane.walk = sortedWalk(collect(session, plan, access, this.order, lane.last ?? this.#after));
+    const rows = collect(session, plan, access, this.order, lane.last ?? this.#after);
+    const singles = lane.of === 'all' ? new Set<number>() : new Set(plan.extent.ids);
+    lane.walk = sortedWalk(rows.filter(({ id }) => !singles.has(id)));
     lane.spentMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -213,8 +217,9 @@ export class KeyStream {
     const access = cheapestAccess(plan, query);
     const kind = walkOf(this.order);
     const budget = this.order.paths.length > 0 ? this.#looks.budget : undefined;
-    const lane = (walk: Walk): Lane => ({
+    const lane = (walk: Walk, of: Lane['of'] = 'all'): Lane => ({
       type: plan.type,
+      of,
       walk,
       rows: [],
       at: 0,
@@ -232,18 +237,19 @@ export class KeyStream {
         return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
       }
       const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
-      return [lane(walk), ...this.#singles(session, plan, lane)];
+      return [lane(walk, 'slots'), ...this.#singles(session, plan, lane)];
     }
     if (kind !== 'slots') return [lane(columnWalk(kind, this.order, this.#after))];
-    return [lane(slotWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+    return [lane(slotWalk(this.order, this.#after), 'slots'), ...this.#singles(session, plan, lane)];
   }
 
   /** Single objects are not in the slots that are walked. */
-  #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
+  #singles(session: Session, plan: TypePlan, lane: (walk: Walk, of: Lane['of']) => Lane): Lane[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
-    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after))];
-    return [lane(sortedWalk(collect(session, plan, accessToSingles(plan, rows), this.order, this.#after)))];
+    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after), 'singles')];
+    const sorted = collect(session, plan, accessToSingles(plan, rows), this.order, this.#after);
+    return [lane(sortedWalk(sorted), 'singles')];
   }
 
   /** Whether there are many rows, so that the first incarnations alone may fill the page. */

@@ -1,0 +1,125 @@
+// From a `postgres://` URL to the settings of a connection, read as libpq reads them. Easy to get wrong: a setting that
+// is ignored can mean a connection that is not checked, so one that is unknown is refused; and the modes of libpq that
+// fall back to plain text are not offered.
+import { readFile } from 'node:fs/promises';
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
+import type { ClientConfig } from 'pg';
+
+import { GatewayError } from '../../../../cache/model/errors.ts';
+
+export interface ServerOptions {
+  /**
+   * `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=FILE&sslcert=FILE&sslkey=FILE`. A
+   * `host` parameter that begins with `/` is the directory of a unix socket. Without `sslmode` the server's certificate
+   * is checked (verify-full), but on this machine TLS is not used.
+   */
+  readonly url: string;
+  /** File with the password, read for each connection, so that a new one needs no restart. Wins over the URL's. */
+  readonly passwordFile?: string;
+  /** Password of the environment, where neither the URL nor a file has one. */
+  readonly password?: string;
+  /** Shown by pg_stat_activity; default `portcullis`. */
+  readonly applicationName?: string;
+}
+
+/** What every connection is made with, and how messages name the server. */
+export interface ServerAddress {
+  readonly config: ClientConfig;
+  /** `host:port/database as user`. */
+  readonly name: string;
+}
+
+const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
+type SslMode = (typeof sslModes)[number];
+const known: ReadonlySet<string> = new Set([
+  ...['host', 'port', 'user', 'password', 'dbname', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'],
+  ...['application_name', 'connect_timeout'],
+]);
+const defaultConnectSeconds = 10;
+
+/** @throws GatewayError INDEX_UNAVAILABLE (rejects) with what to mend, when the URL or a file of it cannot be used */
+export async function serverAddress(options: ServerOptions): Promise<ServerAddress> {
+  const url = readUrl(options.url);
+  for (const key of url.searchParams.keys()) {
+    if (!known.has(key)) refuse(`the parameter "${key}" of the database URL is not known: remove it`);
+  }
+  const parameter = (key: string): string | undefined => url.searchParams.get(key) ?? undefined;
+  const host = parameter('host') ?? (decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost');
+  const port = Number((parameter('port') ?? url.port) || 5432);
+  const user = parameter('user') ?? decodeURIComponent(url.username);
+  const database = parameter('dbname') ?? (decodeURIComponent(url.pathname.slice(1)) || user);
+  if (user === '') refuse('the database URL names no user: write postgres://USER@HOST/DATABASE');
+  const ssl = await tlsOptions(host, parameter);
+  const seconds = Number(parameter('connect_timeout') ?? defaultConnectSeconds) || defaultConnectSeconds;
+  const config: ClientConfig = {
+    host,
+    port,
+    user,
+    database,
+    password: await passwordOf(options, parameter('password') ?? decodeURIComponent(url.password)),
+    ssl,
+    application_name: parameter('application_name') ?? options.applicationName ?? 'portcullis',
+    connectionTimeoutMillis: seconds * 1000,
+    keepAlive: true,
+  };
+  return { config, name: `${host.startsWith('/') ? host : `${host}:${port}`}/${database} as ${user}` };
+}
+
+function readUrl(text: string): URL {
+  if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text.replace(/^\w+:\/\/(?=\/)/, 'postgres://localhost'))) {
+    refuse('the database URL cannot be read: write postgres://USER@HOST:PORT/DATABASE');
+  }
+  // `postgres:///database?host=/run/postgresql` has no host, which URL refuses for some schemes.
+  return new URL(text.replace(/^\w+:\/\/(?=\/)/, 'postgres://localhost'));
+}
+
+/** What pg asks for a password: a function is called for each connection. */
+async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: string): Promise<ClientConfig['password']> {
+  if (passwordFile !== undefined) {
+    const read = async (): Promise<string> => (await fileOf('password', passwordFile)).replace(/\r?\n$/, '');
+    await read();
+    return read;
+  }
+  // A function, so that pg reads neither PGPASSWORD nor ~/.pgpass behind our back.
+  return ofUrl === '' ? () => password ?? '' : ofUrl;
+}
+
+async function tlsOptions(
+  host: string,
+  parameter: (key: string) => string | undefined,
+): Promise<false | ConnectionOptions> {
+  const isHere = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const wanted = parameter('sslmode') ?? (isHere ? 'disable' : 'verify-full');
+  if (!(sslModes as readonly string[]).includes(wanted)) {
+    refuse(
+      `sslmode=${wanted} can end in a connection without TLS, or is not known: use ${sslModes.slice(1).join(', ')}, or disable`,
+    );
+  }
+  const mode = wanted as SslMode;
+  if (mode === 'disable') return false;
+  const [rootFile, certFile, keyFile] = ['sslrootcert', 'sslcert', 'sslkey'].map(parameter);
+  const ca = rootFile === undefined || rootFile === 'system' ? undefined : await fileOf('sslrootcert', rootFile);
+  if ((certFile === undefined) !== (keyFile === undefined)) refuse('sslcert and sslkey belong together: give both');
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(certFile === undefined ? {} : { cert: await fileOf('sslcert', certFile) }),
+    ...(keyFile === undefined ? {} : { key: await fileOf('sslkey', keyFile) }),
+    // As libpq: with a root certificate `require` checks the chain as verify-ca does.
+    rejectUnauthorized: mode !== 'require' || ca !== undefined,
+    checkServerIdentity: (_host, certificate) =>
+      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  };
+}
+
+async function fileOf(what: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const message = `the ${what} file ${path} of the index's database cannot be read: ${(error as Error).message}`;
+    throw new GatewayError('INDEX_UNAVAILABLE', message, { cause: error });
+  }
+}
+
+function refuse(message: string): never {
+  throw new GatewayError('INDEX_UNAVAILABLE', message);
+}

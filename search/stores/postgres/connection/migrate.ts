@@ -1,0 +1,65 @@
+// Makes the tables of the index, or brings them to the form of this program. Several processes may start at once: one
+// works while the others wait. Tables of somebody else, and those of a newer program, are left as they are.
+import type { ClientBase } from 'pg';
+
+import { migrations, schemaForm, schemaMark } from '../schema.ts';
+import type { Database } from './database.ts';
+import { unavailable } from './errors.ts';
+
+/** Any number that all versions of this program use. */
+const migrationLock = 0x50436978;
+
+/** @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema is somebody else's, or of a newer program */
+export async function migrate(database: Database): Promise<void> {
+  if ((await formOf(database)) === schemaForm) return;
+  await database.transaction(async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
+    // Another may have done it while this one waited.
+    const form = await formOf(database, client);
+    if (form === undefined) {
+      await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
+      await client.query(`CREATE TABLE form (number int4 NOT NULL); COMMENT ON TABLE form IS '${schemaMark}';
+        INSERT INTO form VALUES (0)`);
+    }
+    const context = await contextOf(client);
+    for (let at = form ?? 0; at < schemaForm; at++) await client.query(migrations[at]!(context));
+    await client.query('UPDATE form SET number = $1', [schemaForm]);
+  }, 'SET LOCAL statement_timeout = 0;');
+}
+
+/** The form of the tables; undefined when there are none. */
+async function formOf(
+  database: Database,
+  client: Pick<ClientBase, 'query'> = database.pool,
+): Promise<number | undefined> {
+  const query = async (text: string): Promise<readonly (readonly unknown[])[]> =>
+    client === database.pool ? await database.query(text) : (await client.query({ text, rowMode: 'array' })).rows;
+  const schema = database.schema;
+  const name = `'${schema.slice(1, -1).replaceAll('""', '"').replaceAll("'", "''")}'`;
+  const [found] = await query(
+    `SELECT count(*), max(obj_description(c.oid, 'pg_class')) FILTER (WHERE c.relname = 'form') FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ${name}`,
+  );
+  const [relations, mark] = found as [number, string | null];
+  if (relations === 0) return undefined;
+  const schemaText = schema.slice(1, -1);
+  if (mark !== schemaMark) {
+    throw unavailable(`has a schema "${schemaText}" with tables of somebody else: name another schema for the index`);
+  }
+  const [row] = await query(`SELECT number FROM ${schema}.form`);
+  const form = Number(row![0]);
+  if (form > schemaForm) {
+    throw unavailable(
+      `was written by a newer version of this program (form ${form}, this one knows ${schemaForm}): update it`,
+    );
+  }
+  return form;
+}
+
+async function contextOf(client: ClientBase): Promise<Parameters<(typeof migrations)[number]>[0]> {
+  const { rows } = await client.query<{ lz4: boolean; now: number }>(
+    `SELECT 'lz4' = ANY(enumvals) AS lz4, (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS now
+    FROM pg_settings WHERE name = 'default_toast_compression'`,
+  );
+  return { compression: rows[0]!.lz4 ? 'lz4' : 'pglz', nowUs: Number(rows[0]!.now) };
+}

@@ -1,0 +1,119 @@
+// Tells this process of commits of all processes: it asks the database four times a second, and at once when another
+// process says by NOTIFY that there is something. That is a hint only: it is sent after the commit, not for each, and
+// does not get through a PgBouncer in transaction mode.
+import { escapeIdentifier, type Client } from 'pg';
+
+import type { Database } from '../connection/database.ts';
+import type { ChangeLog } from './log.ts';
+
+const pollMs = 250;
+const notifyEveryMs = 50;
+const listenAgainMs = 5000;
+
+export class CommitFeed {
+  readonly #database: Database;
+  readonly #log: Pick<ChangeLog, 'moment'>;
+  readonly #channel: string;
+  readonly #listeners = new Set<(lastUs: number) => void>();
+  readonly #closing = new AbortController();
+  #lastUs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #asking: Promise<void> | undefined;
+  #isAskedAgain = false;
+  #client: Client | undefined;
+  #notify: NodeJS.Timeout | undefined;
+
+  constructor(database: Database, log: Pick<ChangeLog, 'moment'>, storeId: string, lastUs: number) {
+    this.#database = database;
+    this.#log = log;
+    this.#channel = `portcullis_${storeId}`;
+    this.#lastUs = lastUs;
+    this.#schedule();
+    void this.#listen();
+  }
+
+  /** Time of the newest change this process knows of; all changes up to it are readable. */
+  get lastUs(): number {
+    return this.#lastUs;
+  }
+
+  /** Called with the time of the last change whenever there are new ones. Returns the function that ends it. */
+  subscribe(listener: (lastUs: number) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Notes what was seen in the database. */
+  advance(lastUs: number): void {
+    if (lastUs <= this.#lastUs) return;
+    this.#lastUs = lastUs;
+    for (const listener of this.#listeners) listener(lastUs);
+  }
+
+  /** Notes a commit of this process and tells the others soon. */
+  committed(lastUs: number): void {
+    this.advance(lastUs);
+    this.#notify ??= setTimeout(() => {
+      this.#notify = undefined;
+      // Lost, or refused by a standby: others find the change by asking.
+      this.#database.query('SELECT pg_notify($1, $2)', [this.#channel, '']).catch(() => undefined);
+    }, notifyEveryMs);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    clearTimeout(this.#timer);
+    clearTimeout(this.#notify);
+    this.#listeners.clear();
+    await this.#asking;
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  #schedule(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#timer = setTimeout(() => this.#ask(), pollMs);
+  }
+
+  #ask(): void {
+    clearTimeout(this.#timer);
+    if (this.#closing.signal.aborted) return;
+    if (this.#asking !== undefined) {
+      this.#isAskedAgain = true;
+      return;
+    }
+    this.#asking = this.#log
+      .moment()
+      .then(({ lastUs }) => this.advance(lastUs))
+      // The database is away: readers say so, and the next round tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#asking = undefined;
+        const again = this.#isAskedAgain;
+        this.#isAskedAgain = false;
+        if (again) this.#ask();
+        else this.#schedule();
+      });
+  }
+
+  /** Listens on a connection of its own until closed. */
+  async #listen(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    const client = this.#database.newClient();
+    client.on('error', () => undefined);
+    client.on('notification', () => this.#ask());
+    client.once('end', () => this.#listenAgain());
+    try {
+      await client.connect();
+      this.#client = client;
+      await client.query(`LISTEN ${escapeIdentifier(this.#channel)}`);
+      if (this.#closing.signal.aborted) await client.end();
+    } catch {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  #listenAgain(): void {
+    if (this.#closing.signal.aborted) return;
+    setTimeout(() => void this.#listen(), listenAgainMs).unref();
+  }
+}

@@ -1,0 +1,110 @@
+// Reads the bodies of a page's rows, a bounded chunk a transaction, as they were when the page was planned. A row that
+// has changed since is read from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a
+// change.
+import type { RowRead } from '../../store.ts';
+import { changeKind } from '../schema.ts';
+import type { CopyRow } from './copy-rows.ts';
+import type { FoundRow } from './key-order.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** Ids of rows, with the numbers of their incarnations. */
+interface RowIds {
+  readonly ids: Float64Array;
+  readonly incs: Int32Array;
+}
+
+/** Rows of a page in order, with the lengths that their bodies had. */
+export interface PageRows extends RowIds {
+  readonly bytes: Int32Array;
+}
+
+/** Rows of a chunk, and how many ids are done with them; rows that are gone are missing. */
+export interface BodyChunk {
+  readonly rows: readonly RowRead[];
+  readonly done: number;
+}
+
+/** A chunk ends with the row that reaches this. */
+export const chunkBytes = 1 << 20;
+const chunkRows = 1000;
+
+/** Bodies by the ids of their rows. */
+export async function readRaw(
+  snapshot: Snapshot,
+  rows: readonly Pick<FoundRow, 'id' | 'slot'>[],
+): Promise<ReadonlyMap<number, Buffer>> {
+  if (rows.length === 0) return new Map();
+  const ids = Float64Array.from(rows, ({ id }) => id);
+  const incs = Int32Array.from(rows, ({ slot }) => slot.incarnation.number);
+  const copied = await snapshot.copied(
+    `SELECT b.id, b.raw FROM ${listed(snapshot, { ids, incs })} JOIN body b ON b.shard = j.shard AND b.id = j.id`,
+  );
+  return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
+}
+
+/** Reads the first of some rows of a page. @param sequence of the page */
+export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: number): Promise<BodyChunk> {
+  const done = countOfChunk(page.bytes);
+  if (done === 0) return { rows: [], done };
+  const list = listed(snapshot, { ids: page.ids.subarray(0, done), incs: page.incs.subarray(0, done) });
+  // What is older than the log is read as it is now.
+  const isNow = snapshot.sequence === sequence || snapshot.trimmed > sequence;
+  const copied = await snapshot.copied(isNow ? rowsNow(list) : rowsBefore(list, sequence));
+  return { rows: copied.map((row) => rowRead(snapshot, row)), done };
+}
+
+function countOfChunk(lengths: Int32Array): number {
+  const most = Math.min(chunkRows, lengths.length);
+  let bytes = 0;
+  let count = 0;
+  while (count < most && bytes < chunkBytes) bytes += lengths[count++]!;
+  return count;
+}
+
+/** A list of rows, `j(shard, id, place)`: nothing but numbers. */
+function listed({ catalog }: Snapshot, { ids, incs }: RowIds): string {
+  const shards = Array.from(incs, (inc) => catalog.byNumber.get(inc)!.shard);
+  const numbers = (all: Iterable<number>): string => `'{${Array.from(all, wholeNumber).join(',')}}'`;
+  // Behind SELECT the planner does not see how many there are: it would read whole tables for a thousand.
+  return `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
+    WITH ORDINALITY j(shard, id, place)`;
+}
+
+function wholeNumber(value: number): string {
+  if (!Number.isSafeInteger(value)) throw new RangeError(`no id of a row: ${value}`);
+  return String(value);
+}
+
+function rowsNow(list: string): string {
+  return `SELECT o.t, o.inc, o.namespace, o.name, o.uid, b.raw FROM ${list}
+    JOIN obj o ON o.shard = j.shard AND o.id = j.id JOIN body b ON b.shard = j.shard AND b.id = j.id ORDER BY j.place`;
+}
+
+/** Rows as they were before their first change after a time; one that was added since is missing. */
+function rowsBefore(list: string, sequence: number): string {
+  const first = `SELECT * FROM change c WHERE c.id = j.id AND c.sequence > ${wholeNumber(sequence)}
+    ORDER BY c.sequence LIMIT 1`;
+  return `SELECT coalesce(c.t, o.t) AS t, coalesce(c.inc, o.inc) AS inc,
+      coalesce(c.namespace, o.namespace) AS namespace, coalesce(c.name, o.name) AS name, coalesce(c.uid, o.uid) AS uid,
+      CASE WHEN c.id IS NULL THEN b.raw ELSE x.raw END AS raw
+    FROM ${list} LEFT JOIN LATERAL (${first}) c ON true
+    LEFT JOIN obj o ON c.id IS NULL AND o.shard = j.shard AND o.id = j.id
+    LEFT JOIN body b ON c.id IS NULL AND b.shard = j.shard AND b.id = j.id
+    LEFT JOIN change_body x ON x.shard = j.shard AND x.id = j.id AND x.before_at = c.before_at
+    WHERE (c.id IS NULL AND b.id IS NOT NULL) OR c.kind <> ${changeKind.added}
+    ORDER BY j.place`;
+}
+
+function rowRead({ catalog }: Snapshot, row: CopyRow): RowRead {
+  const [t, inc, namespace, name, uid, raw] = row as readonly Buffer[];
+  const { cluster, id } = catalog.byNumber.get(inc!.readInt32BE())!;
+  return {
+    type: catalog.typeKeys.get(t!.readInt32BE())!,
+    cluster,
+    incarnation: id,
+    namespace: namespace!.toString(),
+    name: name!.toString(),
+    uid: uid!.toString(),
+    raw: raw!,
+  };
+}

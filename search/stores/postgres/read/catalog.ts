@@ -1,0 +1,42 @@
+// Types and incarnations by number, in memory. It only grows, but for the name of an incarnation's cluster.
+import type { TypeKey } from '../../../types.ts';
+import { shardOfIncarnation } from '../shard.ts';
+import { piece, type Piece } from './sql.ts';
+
+export interface IncarnationRecord {
+  readonly number: number;
+  /** The incarnation's id. */
+  readonly id: string;
+  readonly cluster: string;
+  /** Where its rows are. */
+  readonly shard: number;
+}
+
+/** What a transaction needs of the catalog. */
+export interface Catalog {
+  /** `sequencer.catalog` it was read at. */
+  readonly version: number;
+  readonly types: ReadonlyMap<TypeKey, number>;
+  readonly typeKeys: ReadonlyMap<number, TypeKey>;
+  readonly incarnations: ReadonlyMap<string, IncarnationRecord>;
+  readonly byNumber: ReadonlyMap<number, IncarnationRecord>;
+}
+
+export type RunPiece = <Row extends readonly unknown[]>(statement: Piece) => Promise<readonly Row[]>;
+
+export async function readCatalog(rows: RunPiece, version: number): Promise<Catalog> {
+  const types = await rows<readonly [number, string]>(piece('SELECT id, key FROM type'));
+  const records = await rows<readonly [number, string, string]>(
+    piece('SELECT id, incarnation, cluster FROM incarnation'),
+  );
+  const incarnations = records.map(([number, id, cluster]): IncarnationRecord => {
+    return { number, id, cluster, shard: shardOfIncarnation(id) };
+  });
+  return {
+    version,
+    types: new Map(types.map(([t, key]) => [key, t])),
+    typeKeys: new Map(types),
+    incarnations: new Map(incarnations.map((record) => [record.id, record])),
+    byNumber: new Map(incarnations.map((record) => [record.number, record])),
+  };
+}

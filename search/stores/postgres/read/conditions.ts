@@ -1,0 +1,207 @@
+// Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
+// body can answer. Only a row's columns and terms become SQL; paths that are not indexed for the type are in neither.
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import type { PathStep } from '../../../../lib/json/path-step.ts';
+import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
+import { compileMatcher, type Matcher } from '../../../query/match.ts';
+import { printPath } from '../../../query/path.ts';
+import type { ResourceType } from '../../../types.ts';
+import { indexedPaths } from '../../indexed-paths.ts';
+import { labelKey } from '../../term-paths.ts';
+import { bytes, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
+import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
+
+export interface Conditions {
+  /** All must hold. */
+  readonly pieces: readonly Piece[];
+  /** The positive condition on terms with the fewest rows. */
+  readonly best: TermSet | undefined;
+  /** Conditions that only a body can answer. */
+  readonly recheck: Matcher | undefined;
+  /** The paths `recheck` reads, as people write them. */
+  readonly rechecked: readonly string[];
+  /** No row can satisfy them. */
+  readonly isNever: boolean;
+}
+
+const mostConditions = 400;
+
+/** @throws GatewayError (rejects) BAD_REQUEST for too many conditions */
+export function compileConditions(of: TermsOf, query: ListQuery, type: ResourceType): Promise<Conditions> {
+  return new Compiler(of, type).compile(query);
+}
+
+class Compiler {
+  readonly #of: TermsOf;
+  readonly #type: ResourceType;
+  readonly #indexed: ReadonlySet<string>;
+  readonly #pieces: Piece[] = [];
+  readonly #rechecked: string[] = [];
+  #best: TermSet | undefined;
+  #isNever = false;
+
+  constructor(of: TermsOf, type: ResourceType) {
+    this.#of = of;
+    this.#type = type;
+    this.#indexed = new Set(indexedPaths(type));
+  }
+
+  async compile(query: ListQuery): Promise<Conditions> {
+    const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
+    if (count + query.anyOf.flat().length > mostConditions) {
+      throw new GatewayError('BAD_REQUEST', `a query may have ${mostConditions} conditions: ask with fewer`);
+    }
+    this.#columns(query);
+    const labels = await leftOver(query.labels, async (requirement) => {
+      const terms = await labelTerms(this.#of, requirement);
+      if (terms !== undefined) this.#require(terms);
+      else this.#rechecked.push(printPath(labelSteps(requirement.key)));
+      return terms !== undefined;
+    });
+    for (const text of query.text) await this.#text(text);
+    const fields = await leftOver(query.fields, async (field) => {
+      const condition = await this.#field(field, true);
+      if (condition !== undefined) this.#pieces.push(condition);
+      return condition !== undefined;
+    });
+    const anyOf = await leftOver(query.anyOf, (any) => this.#anyOf(any));
+    const isWhole = labels.length === 0 && fields.length === 0 && anyOf.length === 0;
+    return {
+      pieces: this.#pieces,
+      best: this.#best,
+      recheck: isWhole ? undefined : compileMatcher({ ...allOf(this.#type), labels, fields, anyOf }),
+      rechecked: this.#rechecked,
+      isNever: this.#isNever,
+    };
+  }
+
+  #columns({ names, notNames, nameContains, uids, createdSinceMs, createdBeforeMs }: ListQuery): void {
+    const add = (text: string, value: unknown): number => this.#pieces.push(piece(text, value));
+    if (names !== undefined) add('o.name = ANY(?::bytea[])', wholeTexts(names));
+    if (notNames !== undefined) add('o.name <> ALL(?::bytea[])', wholeTexts(notNames));
+    for (const part of nameContains) add('position(?::bytea in o.name) > 0', bytes(part));
+    if (uids !== undefined) add('o.uid = ANY(?::bytea[])', wholeTexts(uids));
+    const created = (operator: string, ms: number | undefined): void => {
+      if (ms === undefined) return;
+      const { text, values } = numberPiece(ms);
+      this.#pieces.push({ text: `o.created ${operator} ${text}`, values });
+    };
+    created('>=', createdSinceMs);
+    created('<', createdBeforeMs);
+    if (names?.length === 0 || uids?.length === 0) this.#isNever = true;
+  }
+
+  async #text(text: string): Promise<void> {
+    const { text: inTerms, values } = termPiece(await textTerms(this.#of, text));
+    const inName = 'position(?::bytea in coalesce(o.fold, o.name)) > 0';
+    this.#pieces.push(piece(`(${inName} OR ${inTerms})`, bytes(text.toLowerCase()), ...values));
+  }
+
+  /** Undefined when only the body can answer. */
+  async #field(field: FieldRequirement, isRequired: boolean): Promise<Piece | undefined> {
+    const column = columnPiece(field);
+    if (column !== undefined) return column;
+    const terms = await this.#termsOf(field);
+    if (terms === undefined) {
+      this.#rechecked.push(printPath(field.path));
+      return undefined;
+    }
+    if (isRequired) this.#prefer(terms);
+    return termPiece(terms);
+  }
+
+  /** @returns false when only the body can answer */
+  async #anyOf(any: readonly FieldRequirement[]): Promise<boolean> {
+    const pieces: Piece[] = [];
+    // Goes through all of them, so that every path without an index is named.
+    for (const field of any) {
+      const condition = await this.#field(field, false);
+      if (condition !== undefined) pieces.push(condition);
+    }
+    if (pieces.length < any.length) return false;
+    if (pieces.length === 0) this.#isNever = true;
+    else {
+      const text = `(${pieces.map((one) => one.text).join(' OR ')})`;
+      this.#pieces.push({ text, values: pieces.flatMap(({ values }) => values) });
+    }
+    return true;
+  }
+
+  async #termsOf(field: FieldRequirement): Promise<TermSet | undefined> {
+    const label = labelKey(field.path);
+    if (label !== undefined) {
+      const operator = labelOperators[field.operator];
+      if (operator === undefined) return undefined;
+      return labelTerms(this.#of, { key: label, operator, values: field.values });
+    }
+    const path = printPath(field.path);
+    return this.#indexed.has(path) ? fieldTerms(this.#of, path, field) : undefined;
+  }
+
+  #require(terms: TermSet): void {
+    this.#prefer(terms);
+    this.#pieces.push(termPiece(terms));
+  }
+
+  #prefer(terms: TermSet): void {
+    if (terms.isNegative) return;
+    if (terms.ids.length === 0) this.#isNever = true;
+    if (this.#best === undefined || terms.postings < this.#best.postings) this.#best = terms;
+  }
+}
+
+/** Those of which an asynchronous test is false, asked one after the other. */
+async function leftOver<T>(all: readonly T[], isAnswered: (one: T) => Promise<boolean>): Promise<readonly T[]> {
+  const left: T[] = [];
+  for (const one of all) if (!(await isAnswered(one))) left.push(one);
+  return left;
+}
+
+/** More numbers than this are compared by a hash of them; fewer by the index. */
+const mostInIndex = 100;
+
+function termPiece({ ids, isNegative }: TermSet): Piece {
+  if (ids.length === 0) return piece(isNegative ? 'true' : 'false');
+  const not = isNegative ? 'NOT ' : '';
+  const test =
+    ids.length <= mostInIndex
+      ? 'o.terms && ?::int8[]'
+      : 'EXISTS (SELECT FROM unnest(o.terms) x(id) WHERE x.id = ANY(?::int8[]))';
+  return piece(`${not}(${test})`, ids);
+}
+
+const labelOperators = {
+  Equals: 'In',
+  In: 'In',
+  NotEquals: 'NotIn',
+  NotIn: 'NotIn',
+  Exists: 'Exists',
+  DoesNotExist: 'DoesNotExist',
+  // A label selector compares these differently.
+  Gt: undefined,
+  Lt: undefined,
+  Contains: undefined,
+} as const;
+
+function labelSteps(key: string): readonly PathStep[] {
+  return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
+}
+
+/** `metadata.name` and `metadata.uid` are columns. */
+function columnPiece({ path, operator, values }: FieldRequirement): Piece | undefined {
+  const text = printPath(path);
+  if (text !== 'metadata.name' && text !== 'metadata.uid') return undefined;
+  const column = text === 'metadata.name' ? 'o.name' : 'o.uid';
+  switch (operator) {
+    case 'Equals':
+    case 'In':
+      return piece(`${column} = ANY(?::bytea[])`, wholeTexts(values));
+    case 'NotEquals':
+    case 'NotIn':
+      return piece(`${column} <> ALL(?::bytea[])`, wholeTexts(values));
+    case 'Contains':
+      return piece(`position(?::bytea in ${column}) > 0`, bytes(values[0]!));
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,149 @@
+// Counts the values of a label or a path, and completes values. A row with several values of a path counts once
+// for each value, and a row without one is not counted.
+import { documentPaths, readDocument } from '../../../query/document.ts';
+import { parsePath, printPath } from '../../../query/path.ts';
+import { indexedPaths } from '../../indexed-paths.ts';
+import { BodyBudget, type BodyLimits, type BodyLooks } from '../../body-budget.ts';
+import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
+import { compareText } from '../../text-order.ts';
+import type { FacetBy, FacetCount } from '../../store.ts';
+import { readRaw } from './bodies.ts';
+import { countBy, eachPlan, eachRows } from './counts.ts';
+import { countExtents } from './extent-counts.ts';
+import { isOfAllRows, rowsById } from './extents.ts';
+import { isExtentOnly, planTypes, rowParts, selectRows, type Question } from './plans.ts';
+import type { Snapshot } from './snapshot.ts';
+import { allHold, bytes, piece, type Piece } from './sql.ts';
+import { ofPath } from './term-sets.ts';
+
+/** Bodies that are read by one statement. */
+const bodiesAtOnce = 64;
+
+/** What is counted, and for which rows. */
+export interface FacetQuestion extends Question {
+  readonly by: FacetBy;
+  /** Only values that begin with it are wanted. */
+  readonly prefix: string;
+}
+
+/** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
+export async function readFacets(
+  snapshot: Snapshot,
+  question: Omit<FacetQuestion, 'prefix'>,
+  limit: number,
+  bodyLimits?: BodyLimits,
+): Promise<readonly FacetCount[]> {
+  const counts = await countValues(snapshot, { ...question, prefix: '' }, bodyLimits);
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((one, other) => other.count - one.count || compareText(one.value, other.value))
+    .slice(0, limit);
+}
+
+/** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
+export async function readFacetValues(
+  snapshot: Snapshot,
+  question: FacetQuestion,
+  limit: number,
+  bodyLimits?: BodyLimits,
+): Promise<readonly string[]> {
+  const counts = await countValues(snapshot, question, bodyLimits);
+  return [...counts.keys()]
+    .filter((value) => value.startsWith(question.prefix))
+    .sort(compareText)
+    .slice(0, limit);
+}
+
+async function countValues(
+  snapshot: Snapshot,
+  question: FacetQuestion,
+  bodyLimits: BodyLimits | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  const { by, prefix, query } = question;
+  // One budget for filtering and counting: a body that is read twice costs twice.
+  const looks: BodyLooks = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
+  if (typeof by === 'string') return countBy(snapshot, question, looks, by);
+  const counts = new Map<string, number>();
+  const add = (value: string, n: number): void => void counts.set(value, (counts.get(value) ?? 0) + n);
+  const path = 'path' in by ? parsePath(by.path, true) : undefined;
+  const label = path === undefined ? (by as { label: string }).label : labelKey(path);
+  const printed = path === undefined ? '' : printPath(path);
+  if (label === undefined && query.types.some((type) => !indexedPaths(type).includes(printed))) {
+    await countInBodies(snapshot, question, looks, printed, add);
+    return counts;
+  }
+  const term = { path: label === undefined ? fieldPath(printed) : labelPath(label), prefix };
+  const addTerms = async (t: number, rows: Piece | 'all'): Promise<void> => {
+    for (const [value, n] of await countTerms(snapshot, t, rows, term)) add(value, n);
+  };
+  await eachPlan(snapshot, question, looks, {
+    plan: async (plan) => {
+      const isWhole = isExtentOnly(plan) && (await isOfAllRows(snapshot, plan.extent));
+      await addTerms(plan.extent.t, isWhole ? 'all' : selectRows('o.terms', rowParts(snapshot, plan)));
+    },
+    rows: async (rows) => {
+      for (const [type, some] of Map.groupBy(rows, (row) => row.type)) {
+        const ids = some.map(({ id, slot }) => ({ id, inc: slot.incarnation.number }));
+        const part = { from: rowsById(snapshot, ids), where: [] };
+        await addTerms(snapshot.catalog.types.get(type)!, selectRows('o.terms', [part]));
+      }
+    },
+  });
+  return counts;
+}
+
+/** Values of one path with the number of rows that have them, of some rows or of all rows of a type. */
+async function countTerms(
+  snapshot: Snapshot,
+  t: number,
+  rows: Piece | 'all',
+  { path, prefix }: { readonly path: string; readonly prefix: string },
+): Promise<readonly (readonly [value: string, count: number])[]> {
+  const wanted = allHold([
+    piece('k.t = ?', t),
+    ...ofPath(path),
+    ...(prefix === '' ? [] : [piece('substr(k.value, 1, length(?::bytea)) = ?', bytes(prefix), bytes(prefix))]),
+  ]);
+  if (rows === 'all') {
+    const counted = `SELECT k.value, sum(k.n)::int8 FROM term k WHERE ${wanted.text} GROUP BY k.value`;
+    return valuesOf(await snapshot.rows({ text: counted, values: wanted.values }));
+  }
+  // Each shard has its own texts of the same terms.
+  const terms = `SELECT DISTINCT k.id, k.value FROM term k WHERE ${wanted.text}`;
+  const text = `WITH k AS MATERIALIZED (${terms}), o AS (${rows.text})
+    SELECT k.value, count(*) FROM o CROSS JOIN LATERAL unnest(o.terms) x(id) JOIN k ON k.id = x.id GROUP BY k.value`;
+  return valuesOf(await snapshot.rows({ text, values: [...wanted.values, ...rows.values] }));
+}
+
+function valuesOf(rows: readonly (readonly [Buffer, number])[]): readonly (readonly [string, number])[] {
+  return rows.map(([value, n]) => [value.toString(), n] as const);
+}
+
+async function countInBodies(
+  snapshot: Snapshot,
+  question: Question,
+  looks: BodyLooks,
+  path: string,
+  add: (value: string, n: number) => void,
+): Promise<void> {
+  const paths = documentPaths([parsePath(path, true)]);
+  const { budget } = looks;
+  budget.isFor([path]);
+  const plans = await planTypes(snapshot, question);
+  budget.expect(
+    await countExtents(
+      snapshot,
+      plans.filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck),
+    ),
+  );
+  await eachRows(snapshot, question, looks, async (rows) => {
+    for (let at = 0; at < rows.length; at += bodiesAtOnce) {
+      const some = rows.slice(at, at + bodiesAtOnce);
+      for (const raw of (await readRaw(snapshot, some)).values()) {
+        budget.read(raw.byteLength);
+        const found = readDocument(raw, paths)[0]!;
+        for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
+      }
+    }
+  });
+}

@@ -1,0 +1,132 @@
+// A query's order in SQL: what rows are sorted by, and which come after a row.
+import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
+import { compareText } from '../../text-order.ts';
+import type { IncarnationRecord } from './catalog.ts';
+import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
+
+/** A namespace of an incarnation, with the incarnation's number. */
+export interface FoundPlace extends RowPlace {
+  readonly incarnation: IncarnationRecord;
+}
+
+/** The keys of a row, and the length of its body. */
+export interface FoundRow extends KeyRow<FoundPlace> {
+  readonly bytes: number;
+}
+
+/** One expression that rows are sorted by. */
+interface SqlKey {
+  readonly by: Piece;
+  readonly isDescending: boolean;
+  /** The expression's value for a row. */
+  readonly of: (row: KeyRow) => Piece;
+}
+
+/** An order of rows of one type in some incarnations. */
+export class KeyOrder {
+  readonly #keys: readonly SqlKey[];
+  readonly #type: string;
+
+  /**
+   * @param incarnations in which there may be rows
+   * @param isOfOne all rows, and those they are compared with, are of one incarnation
+   */
+  constructor(order: RowOrder, type: string, incarnations: readonly IncarnationRecord[], isOfOne: boolean) {
+    const ranks = new ClusterRanks(incarnations);
+    this.#type = type;
+    this.#keys = order.keys.flatMap(({ by, direction }): readonly SqlKey[] => {
+      const key = (text: string, of: SqlKey['of']): SqlKey => {
+        return { by: piece(text), isDescending: direction === -1, of };
+      };
+      switch (by) {
+        case 'cluster':
+          return isOfOne ? [] : [{ ...key('', (row) => ranks.of(row)), by: ranks.piece }];
+        case 'namespace':
+          return [key('o.namespace', ({ slot }) => piece('?::bytea', bytes(slot.namespace)))];
+        case 'name':
+          return [key('o.name', ({ name }) => piece('?::bytea', bytes(name)))];
+        case 'created_at':
+          return [key('o.created', ({ created }) => numberPiece(created))];
+        case 'resource_version':
+          // Decimals: the longer is the larger.
+          return [
+            key('length(o.rv)', ({ rv }) => piece('?::int4', bytes(rv).length)),
+            key('o.rv', ({ rv }) => piece('?::bytea', bytes(rv))),
+          ];
+        default:
+          // All rows are of one type; values of paths are sorted outside of the database.
+          return [];
+      }
+    });
+  }
+
+  get orderBy(): Piece {
+    return join(
+      this.#keys.map(({ by, isDescending }) => ({ ...by, text: `${by.text}${isDescending ? ' DESC' : ''}` })),
+      ', ',
+    );
+  }
+
+  /** What holds for the rows that come after a row, which may be of another type. */
+  after(row: KeyRow): readonly Piece[] {
+    // The type is the last key of every order.
+    const isEqualAfter = compareText(this.#type, row.type) > 0;
+    let rest: Piece = isEqualAfter ? piece('true') : piece('false');
+    for (const { by, isDescending, of } of this.#keys.toReversed()) {
+      const value = of(row);
+      const than = compared(by, isDescending ? '<' : '>', value);
+      const equal = compared(by, '=', value);
+      const text: string = `(${than.text} OR (${equal.text} AND ${rest.text}))`;
+      rest = { text, values: [...than.values, ...equal.values, ...rest.values] };
+    }
+    const [first] = this.#keys;
+    // For the index of the first column.
+    const from = first && compared(first.by, first.isDescending ? '<=' : '>=', first.of(row));
+    return from === undefined ? [rest] : [from, rest];
+  }
+}
+
+function compared(one: Piece, operator: string, other: Piece): Piece {
+  return { text: `${one.text} ${operator} ${other.text}`, values: [...one.values, ...other.values] };
+}
+
+/** With gaps larger than this on average, ranks are looked up in a list. */
+const mostGap = 64;
+
+/** Numbers of incarnations in the order of their clusters' names. */
+class ClusterRanks {
+  readonly #sorted: readonly IncarnationRecord[];
+  readonly piece: Piece;
+
+  constructor(incarnations: readonly IncarnationRecord[]) {
+    this.#sorted = incarnations.toSorted(compareIncarnations);
+    const largest = Math.max(0, ...incarnations.map(({ number }) => number));
+    if (largest > mostGap * (incarnations.length + 1)) {
+      const numbers = this.#sorted.map(({ number }) => number);
+      this.piece = piece('2 * array_position(?::int4[], o.inc)', numbers);
+      return;
+    }
+    const ranks = Array.from({ length: largest }, () => 0);
+    for (const [at, { number }] of this.#sorted.entries()) ranks[number - 1] = 2 * (at + 1);
+    this.piece = piece('(?::int4[])[o.inc]', ranks);
+  }
+
+  /** Even for an incarnation of the list, and between two of them for any other. */
+  of({ slot }: KeyRow): Piece {
+    const { incarnation } = slot;
+    const before = this.#sorted.filter((one) => compareIncarnations(one, incarnation) < 0).length;
+    const isKnown = this.#sorted[before]?.id === incarnation.id;
+    return piece('?::int4', 2 * before + (isKnown ? 2 : 1));
+  }
+}
+
+type Named = Pick<IncarnationRecord, 'id' | 'cluster'>;
+
+export function compareIncarnations(one: Named, other: Named): number {
+  return compareText(one.cluster, other.cluster) || compareText(one.id, other.id);
+}
+
+/** Whether an order takes one cluster after the other. */
+export function isByCluster({ keys, paths }: RowOrder): boolean {
+  return keys[0]!.by === 'cluster' && paths.length === 0;
+}

@@ -1,0 +1,190 @@
+// All rows of a question in order: merges the rows of its types and filters by bodies where needed.
+import { printPath } from '../../../query/path.ts';
+import type { BodyLooks } from '../../body-budget.ts';
+import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
+import type { Cursor } from '../../store.ts';
+import { readRaw } from './bodies.ts';
+import type { FoundRow } from './key-order.ts';
+import { keySource, matchKey, sortedByPaths, type RowSource } from './key-sources.ts';
+import { planTypes, type Question, type TypePlan } from './plans.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** One type's rows, some of them read ahead. */
+interface Lane {
+  readonly plan: TypePlan;
+  readonly source: RowSource;
+  rows: readonly FoundRow[];
+  at: number;
+  isOver: boolean;
+}
+
+/** How many rows the caller wants in all. */
+export interface Wanted {
+  /** Rows that are passed over first. */
+  readonly offset: number;
+  /** Undefined: all. */
+  readonly limit: number | undefined;
+}
+
+/** Bodies that are checked at a time. */
+const recheckedAtOnce = 64;
+/** Bodies between two readings of the clock. */
+const checkedAtOnce = 16;
+/** A larger offset is passed over by the database. */
+const mostDropped = 2000;
+/** Rows read ahead at a time. */
+const mostReadAhead = 2000;
+
+export class KeyStream {
+  readonly order: RowOrder;
+  /** Rows of the query before the first one this stream gives. */
+  readonly rowsBefore: number;
+  readonly #snapshot: Snapshot;
+  readonly #question: Question;
+  readonly #after: KeyRow | undefined;
+  readonly #wanted: number;
+  readonly #offset: number;
+  /** Of all types together. */
+  readonly #looks: BodyLooks;
+  #lanes: readonly Lane[] = [];
+  #isRechecked = false;
+  #given = 0;
+  #readAhead = recheckedAtOnce;
+  #checked = 0;
+  #checkedMs = 0;
+  #last: KeyRow | undefined;
+  #isCut = false;
+
+  /**
+   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused
+   *   then
+   * @throws GatewayError BAD_REQUEST for the cursor of another order
+   */
+  constructor(
+    snapshot: Snapshot,
+    question: Question,
+    cursor: Cursor | undefined,
+    { offset, limit }: Wanted,
+    looks: BodyLooks,
+  ) {
+    this.#snapshot = snapshot;
+    this.#question = question;
+    this.#looks = looks;
+    this.order = rowOrder(question.query);
+    const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
+    this.#after = start?.row;
+    this.rowsBefore = start?.rowsUpTo ?? 0;
+    this.#offset = offset;
+    this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
+    looks.budget.isFor(this.order.paths.map(printPath));
+  }
+
+  /**
+   * Plans, before the first row is read.
+   * @returns rows of the offset that are passed over already
+   */
+  async open(): Promise<number> {
+    const { budget } = this.#looks;
+    const plans = await planTypes(this.#snapshot, this.#question);
+    for (const { conditions } of plans) budget.isFor(conditions.rechecked);
+    const isOfBodies = plans.some(({ conditions }) => conditions.recheck !== undefined);
+    const isByPaths = this.order.paths.length > 0;
+    // An order by paths checks bodies while it reads them.
+    this.#isRechecked = isOfBodies && !isByPaths;
+    const isPassed = plans.length === 1 && !isOfBodies && !isByPaths && this.#offset > mostDropped;
+    const offset = isPassed ? this.#offset : 0;
+    if (isPassed) this.#given = offset;
+    const most = this.#isRechecked ? Number.POSITIVE_INFINITY : this.#wanted - offset;
+    const options = { order: this.order, after: this.#after, most, offset };
+    const lanes: Lane[] = [];
+    for (const plan of plans) {
+      const source = isByPaths
+        ? await sortedByPaths(this.#snapshot, plan, options, budget)
+        : await keySource(this.#snapshot, plan, options);
+      lanes.push({ plan, source, rows: [], at: 0, isOver: false });
+    }
+    this.#lanes = lanes;
+    return offset;
+  }
+
+  /** The last row that was looked at, of a stream that ended early because its budget was spent. */
+  get cutAt(): KeyRow | undefined {
+    return this.#isCut ? this.#last : undefined;
+  }
+
+  get plans(): readonly TypePlan[] {
+    return this.#lanes.map(({ plan }) => plan);
+  }
+
+  /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
+  async next(): Promise<readonly FoundRow[] | undefined> {
+    if (this.#isCut) return undefined;
+    const wanted = Math.max(1, this.#wanted - this.#given);
+    const rows = this.#isRechecked
+      ? await this.#merged(Math.min(recheckedAtOnce, wanted), this.#readAhead)
+      : await this.#merged(Math.min(mostReadAhead, wanted), Math.min(mostReadAhead, wanted));
+    if (rows === undefined) return undefined;
+    const kept = this.#isRechecked ? await this.#matching(rows) : rows;
+    this.#given += kept.length;
+    return kept;
+  }
+
+  /** The rows that match, up to where the budget is spent. */
+  async #matching(rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
+    const { budget, over } = this.#looks;
+    this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
+    if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
+    const rechecks = new Map(this.#lanes.map(({ plan }) => [plan.type, plan.conditions.recheck]));
+    const checked = rows.filter(({ type }) => rechecks.get(type) !== undefined);
+    const most = over === undefined ? checked.length : Math.min(checked.length, budget.left);
+    const bodies = await readRaw(this.#snapshot, checked.slice(0, most));
+    const kept: FoundRow[] = [];
+    let fromMs = performance.now();
+    for (const row of rows) {
+      const recheck = rechecks.get(row.type);
+      if (recheck !== undefined && over !== undefined && (budget.isSpent || (over === 'end' && this.#isLate(fromMs)))) {
+        this.#isCut = true;
+        break;
+      }
+      if (recheck === undefined) kept.push(row);
+      else {
+        const raw = bodies.get(row.id)!;
+        budget.spend(raw.byteLength);
+        if (recheck(raw, matchKey(row))) kept.push(row);
+      }
+      this.#last = row;
+    }
+    this.#checkedMs += performance.now() - fromMs;
+    return kept;
+  }
+
+  /** @param fromMs when the checks that are under way began */
+  #isLate(fromMs: number): boolean {
+    if (++this.#checked % checkedAtOnce !== 0) return false;
+    return this.#looks.budget.isLate(this.#checkedMs + performance.now() - fromMs);
+  }
+
+  /** @param readAhead rows that a lane with none left is asked for */
+  async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
+    const rows: FoundRow[] = [];
+    while (rows.length < want) {
+      let best: Lane | undefined;
+      for (const lane of this.#lanes) {
+        if (lane.at >= lane.rows.length && !(await fill(lane, readAhead))) continue;
+        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      }
+      if (best === undefined) return rows.length === 0 ? undefined : rows;
+      rows.push(best.rows[best.at++]!);
+    }
+    return rows;
+  }
+}
+
+/** Whether the lane has a next row. */
+async function fill(lane: Lane, want: number): Promise<boolean> {
+  if (lane.isOver) return false;
+  lane.rows = (await lane.source.next(want)) ?? [];
+  lane.at = 0;
+  lane.isOver = lane.rows.length === 0;
+  return !lane.isOver;
+}

@@ -1,0 +1,148 @@
+// Makes a page: keys first, bodies last, the first of them in the transaction that found the keys.
+import type { Cursor, PageRequest } from '../../store.ts';
+import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
+import { makeCursor, type KeyRow } from '../../row-order.ts';
+import type { PageRows } from './bodies.ts';
+import { countRows } from './counts.ts';
+import type { FoundRow } from './key-order.ts';
+import { KeyStream } from './key-stream.ts';
+import type { Question } from './plans.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** The keys of a page, and what it says beside them. */
+export interface KeyPage {
+  /** Rows in order. */
+  readonly ids: PageRows;
+  readonly next: Cursor | undefined;
+  readonly remaining: number | undefined;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too
+ *   many objects
+ */
+export async function readKeys(
+  snapshot: Snapshot,
+  question: Question,
+  page: PageRequest,
+  bodyLimits: BodyLimits | undefined,
+): Promise<KeyPage> {
+  const budget = new BodyBudget(question.query.types, bodyLimits);
+  return new PageReading(snapshot, question, page, budget).read();
+}
+
+class PageReading {
+  readonly #snapshot: Snapshot;
+  readonly #question: Question;
+  readonly #page: PageRequest;
+  readonly #budget: BodyBudget;
+  readonly #over: PageRequest['overBudget'];
+  readonly #stream: KeyStream;
+  readonly #rows: Rows = new Rows();
+  #skipped = 0;
+  #last: KeyRow | undefined;
+  #hasMore = false;
+
+  constructor(snapshot: Snapshot, question: Question, page: PageRequest, budget: BodyBudget) {
+    const { limit, offset = 0, after } = page;
+    this.#snapshot = snapshot;
+    this.#question = question;
+    this.#page = page;
+    this.#budget = budget;
+    this.#over = overBudgetOf(page);
+    this.#stream = new KeyStream(snapshot, question, after, { offset, limit }, { budget, over: this.#over });
+  }
+
+  async read(): Promise<KeyPage> {
+    const stream = this.#stream;
+    this.#skipped = await stream.open();
+    for (;;) {
+      const rows = await stream.next();
+      if (rows === undefined || this.#take(rows)) break;
+    }
+    if (this.#over === 'refuse' && stream.cutAt !== undefined && this.#isShort) throw this.#budget.tooManyForPage();
+    return this.#finish();
+  }
+
+  async #finish(): Promise<KeyPage> {
+    const stream = this.#stream;
+    const rowsUpTo = stream.rowsBefore + this.#skipped + this.#rows.count;
+    const end = this.#hasMore ? this.#last : stream.cutAt;
+    const next = end === undefined ? undefined : makeCursor(stream.order, end, rowsUpTo);
+    const warnings: string[] = [];
+    if (!this.#hasMore && next !== undefined && this.#isShort) warnings.push(this.#budget.endedText());
+    let remaining: number | undefined;
+    if (this.#page.withRemaining === true) {
+      remaining = next === undefined ? 0 : await this.#remainingAfter(rowsUpTo);
+      if (remaining === undefined) warnings.push(this.#budget.uncountedText());
+    }
+    return { ids: this.#rows.packed(), next, remaining, warnings };
+  }
+
+  get #isShort(): boolean {
+    return this.#rows.count < this.#page.limit!;
+  }
+
+  /** Whether the page is full and there is at least one row more. */
+  #take(rows: readonly FoundRow[]): boolean {
+    const { limit, offset = 0 } = this.#page;
+    for (const row of rows) {
+      if (this.#skipped < offset) this.#skipped++;
+      else if (limit !== undefined && this.#rows.count >= limit) {
+        this.#hasMore = true;
+        return true;
+      } else {
+        this.#rows.add(row);
+        this.#last = row;
+      }
+    }
+    return false;
+  }
+
+  /** Undefined where counting would read more bodies than a question may. */
+  async #remainingAfter(rows: number): Promise<number | undefined> {
+    if (this.#stream.cutAt !== undefined) return undefined;
+    try {
+      const looks = { budget: this.#budget, over: this.#over };
+      return Math.max(1, (await countRows(this.#snapshot, this.#question, looks)) - rows);
+    } catch (error) {
+      if (!(error instanceof TooManyBodies)) throw error;
+      return undefined;
+    }
+  }
+}
+
+/** Ids of rows, in little memory: a list may be of all rows. */
+class Rows {
+  readonly #ids: number[] = [];
+  readonly #incs: number[] = [];
+  readonly #bytes: number[] = [];
+
+  get count(): number {
+    return this.#ids.length;
+  }
+
+  add({ id, slot, bytes }: FoundRow): void {
+    this.#ids.push(id);
+    this.#incs.push(slot.incarnation.number);
+    this.#bytes.push(bytes);
+  }
+
+  packed(): PageRows {
+    return {
+      ids: Float64Array.from(this.#ids),
+      incs: Int32Array.from(this.#incs),
+      bytes: Int32Array.from(this.#bytes),
+    };
+  }
+}
+
+/**
+ * Without a limit everything is wanted, whatever it costs; an offset counts rows that match, so no cursor can stand
+ * among them.
+ */
+function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
+  if (limit === undefined) return undefined;
+  return overBudget === 'end' && offset > 0 ? 'refuse' : overBudget;
+}

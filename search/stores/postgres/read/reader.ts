@@ -1,0 +1,144 @@
+// Answers the questions of a store from the database. Each answer is of one transaction, but for the bodies of a page,
+// which are read chunk by chunk as the consumer goes on.
+import type { ListQuery } from '../../../query/list-query.ts';
+import type { RowScope } from '../../../rights/scope.ts';
+import { typeKey, type ResourceType, type TypeInfo } from '../../../types.ts';
+import { indexVersionsOf } from '../../index-version.ts';
+import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
+import { compareKeys } from '../../text-order.ts';
+import type { IndexStore, Page, PageRequest, ReadPoint, RowRead, StoredType, StoredVersion } from '../../store.ts';
+import type { Database } from '../connection/database.ts';
+import { readBodies, type BodyChunk, type PageRows } from './bodies.ts';
+import { countRows } from './counts.ts';
+import { readFacets, readFacetValues } from './facets.ts';
+import { readKeys } from './pages.ts';
+import type { Question } from './plans.ts';
+import { snapshotsOf, type InSnapshot, type Snapshot } from './snapshot.ts';
+import { piece } from './sql.ts';
+
+/** The questions of a store. */
+export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
+
+export interface ReaderOptions {
+  readonly database: Pick<Database, 'transaction'>;
+  readonly storeId: string;
+  /** How many bodies one question may read for conditions that no index answers. */
+  readonly bodyLimits?: BodyLimits | undefined;
+}
+
+export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Reader {
+  const inSnapshot = snapshotsOf(database);
+  const versions = indexVersionsOf(storeId);
+  const seen = ({ sequence, rights }: Snapshot): ReadPoint => {
+    return { resourceVersion: versions.make(sequence), rightsVersion: rights === 0 ? '' : versions.make(rights) };
+  };
+  return {
+    types: () => inSnapshot(storedTypes),
+    versions: (incarnation, type) => inSnapshot((snapshot) => storedVersions(snapshot, incarnation, type)),
+    list: (query, scope, page) => readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits }),
+    count: (query, scope, over) =>
+      inSnapshot(async (snapshot) => {
+        const budget = new BodyBudget(query.types, bodyLimits);
+        const count = await countRows(snapshot, questionOf(query, scope), { budget, over });
+        return { count, ...seen(snapshot) };
+      }),
+    facets: (query, scope, by, limit) =>
+      inSnapshot(async (snapshot) => {
+        const counts = await readFacets(snapshot, { ...questionOf(query, scope), by }, limit, bodyLimits);
+        return { counts, ...seen(snapshot) };
+      }),
+    values: (query, scope, by, prefix, limit) =>
+      inSnapshot(async (snapshot) => {
+        const question = { ...questionOf(query, scope), by, prefix };
+        return { values: await readFacetValues(snapshot, question, limit, bodyLimits), ...seen(snapshot) };
+      }),
+  };
+}
+
+function questionOf(query: ListQuery, { grants }: RowScope): Question {
+  return { query, grants };
+}
+
+interface PageOptions {
+  readonly seen: (snapshot: Snapshot) => ReadPoint;
+  readonly bodyLimits: BodyLimits | undefined;
+}
+
+async function readPage(
+  inSnapshot: InSnapshot,
+  question: Question,
+  request: PageRequest,
+  { seen, bodyLimits }: PageOptions,
+): Promise<Page> {
+  const read = await inSnapshot(async (snapshot) => {
+    const keys = await readKeys(snapshot, question, request, bodyLimits);
+    const { sequence } = snapshot;
+    return { ...keys, sequence, point: seen(snapshot), first: await readBodies(snapshot, keys.ids, sequence) };
+  });
+  const { ids, sequence, first, next, remaining, warnings, point } = read;
+  const more = (rest: PageRows): Promise<BodyChunk> => inSnapshot((snapshot) => readBodies(snapshot, rest, sequence));
+  return {
+    ...point,
+    next,
+    remaining,
+    ...(warnings.length === 0 ? {} : { warnings }),
+    chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, first, more) },
+  };
+}
+
+async function* chunksOf(
+  { ids, incs, bytes }: PageRows,
+  first: BodyChunk,
+  read: (rest: PageRows) => Promise<BodyChunk>,
+): AsyncGenerator<readonly RowRead[]> {
+  let chunk = first;
+  for (let done = chunk.done; ; done += chunk.done) {
+    // One chunk is read ahead; the consumer may stop before it asks for it.
+    const next =
+      done < ids.length
+        ? read({ ids: ids.subarray(done), incs: incs.subarray(done), bytes: bytes.subarray(done) })
+        : undefined;
+    next?.catch(() => undefined);
+    if (chunk.rows.length > 0) yield chunk.rows;
+    if (next === undefined) return;
+    chunk = await next;
+  }
+}
+
+async function storedTypes({ rows }: Snapshot): Promise<readonly StoredType[]> {
+  const found = await rows<readonly [string, string, string, string, number, number]>(
+    piece(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects
+      FROM follow f JOIN incarnation i ON i.id = f.inc ORDER BY f.t, f.inc`),
+  );
+  return found.map(([id, cluster, info, resourceVersion, confirmedAtMs, objects]) => ({
+    incarnation: { id, cluster },
+    type: JSON.parse(info) as TypeInfo,
+    position: { resourceVersion, confirmedAtMs },
+    objects,
+  }));
+}
+
+/** Rows that are read at a time. */
+const versionsAtOnce = 10_000;
+
+async function storedVersions(
+  { rows, catalog, newNumber }: Snapshot,
+  incarnation: string,
+  type: ResourceType,
+): Promise<readonly StoredVersion[]> {
+  const t = catalog.types.get(typeKey(type));
+  const inc = catalog.incarnations.get(incarnation)?.number;
+  if (t === undefined || inc === undefined) return [];
+  const name = `versions_${newNumber()}`;
+  const text = 'SELECT o.namespace, o.name, o.uid, o.rv FROM obj o WHERE o.t = ? AND o.inc = ?';
+  await rows(piece(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, t, inc));
+  const found: StoredVersion[] = [];
+  for (;;) {
+    const some = await rows<readonly Buffer[]>(piece(`FETCH ${versionsAtOnce} FROM ${name}`));
+    for (const [namespace, of, uid, rv] of some) {
+      const resourceVersion = rv!.toString();
+      found.push({ namespace: namespace!.toString(), name: of!.toString(), uid: uid!.toString(), resourceVersion });
+    }
+    if (some.length < versionsAtOnce) return found.sort(compareKeys);
+  }
+}

@@ -1,0 +1,136 @@
+// Which terms a condition on a label or an indexed path matches. search/query/match.ts alone decides what a condition
+// means, and is asked about each value unless the condition is plain equality.
+import { compileMatcher } from '../../../query/match.ts';
+import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
+import { fieldPath, labelPath } from '../../term-paths.ts';
+import { indexedPathBytes, indexedValueBytes } from '../schema.ts';
+import type { Snapshot } from './snapshot.ts';
+import { allHold, bytes, bytesOf, piece, type Piece } from './sql.ts';
+
+/** Rows that have one of these terms, or with `isNegative` none of them. */
+export interface TermSet {
+  /** 64-bit numbers, as decimals. */
+  readonly ids: readonly string[];
+  /** Rows of each together, at least as many as rows. */
+  readonly postings: number;
+  readonly isNegative: boolean;
+}
+
+/** Terms of one type, in one transaction. */
+export interface TermsOf {
+  readonly snapshot: Snapshot;
+  readonly t: number;
+}
+
+/** The values of a path with more are not enumerated; bodies are read instead. */
+const mostEnumerated = 100_000;
+
+type TermRow = readonly [id: string, n: number, value: Buffer];
+
+/** Undefined when there are too many values to look at. */
+export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Promise<TermSet | undefined> {
+  const path = labelPath(requirement.key);
+  switch (requirement.operator) {
+    case 'In':
+    case 'NotIn':
+      return set(await valueTerms(of, path, requirement.values), requirement.operator === 'NotIn');
+    case 'Exists':
+    case 'DoesNotExist':
+      return enumerated(of, path, () => true, requirement.operator === 'DoesNotExist');
+    default: {
+      const isMatch = compileMatcher({ ...allOf(anyType), labels: [requirement] });
+      const labelled = (value: string): unknown => ({ metadata: { labels: { [requirement.key]: value } } });
+      return enumerated(of, path, (value) => isMatch(labelled(value), anyRow));
+    }
+  }
+}
+
+/**
+ * Undefined when there are too many values to look at.
+ * @param path as in indexed-paths.ts; the type's rows have terms of it
+ */
+export async function fieldTerms(
+  of: TermsOf,
+  path: string,
+  requirement: FieldRequirement,
+): Promise<TermSet | undefined> {
+  const { operator, values } = requirement;
+  const term = fieldPath(path);
+  switch (operator) {
+    case 'Equals':
+    case 'In':
+      return set(await valueTerms(of, term, values));
+    case 'NotEquals':
+    case 'NotIn':
+      return set(await valueTerms(of, term, values), true);
+    case 'Exists':
+    case 'DoesNotExist':
+      return enumerated(of, term, () => true, operator === 'DoesNotExist');
+    case 'Contains':
+      return set(await terms(of, [...ofPath(term), piece('position(?::bytea in k.value) > 0', bytes(values[0]!))]));
+    default: {
+      const isMatch = compileMatcher({
+        ...allOf(anyType),
+        fields: [{ operator, values, path: [{ kind: 'key', key: 'value' }] }],
+      });
+      return enumerated(of, term, (value) => isMatch({ value }, anyRow));
+    }
+  }
+}
+
+/** Labels with a text in key or value, whatever the case. */
+export async function textTerms(of: TermsOf, text: string): Promise<TermSet> {
+  const lower = bytes(text.toLowerCase());
+  const found = `(position(?::bytea in substr(coalesce(k.path_fold, k.path), 3)) > 0
+    OR position(?::bytea in coalesce(k.value_fold, k.value)) > 0)`;
+  const isLabel = `substr(k.path, 1, ${indexedPathBytes}) >= ? AND substr(k.path, 1, ${indexedPathBytes}) < ?`;
+  return set(await terms(of, [piece(isLabel, bytes('l:'), bytes('l;')), piece(found, lower, lower)]));
+}
+
+const anyType = { group: '', resource: 'any' };
+const anyRow = { cluster: '', type: 'any.', namespace: '', name: '' };
+
+function set(rows: readonly TermRow[], isNegative = false): TermSet {
+  return { ids: rows.map(([id]) => id), postings: rows.reduce((sum, [, n]) => sum + n, 0), isNegative };
+}
+
+/** Conditions on a term `k`, of which the index answers the beginnings of texts. */
+export function ofPath(path: string): readonly Piece[] {
+  const text = bytes(path);
+  return [
+    piece(`substr(k.path, 1, ${indexedPathBytes}) = ?`, text.subarray(0, indexedPathBytes)),
+    piece('k.path = ?', text),
+  ];
+}
+
+function valueTerms(of: TermsOf, path: string, values: readonly string[]): Promise<readonly TermRow[]> {
+  const texts = bytesOf(new Set(values));
+  const beginnings = texts.map((text) => text.subarray(0, indexedValueBytes));
+  return terms(of, [
+    ...ofPath(path),
+    piece(`substr(k.value, 1, ${indexedValueBytes}) = ANY(?::bytea[])`, beginnings),
+    piece('k.value = ANY(?::bytea[])', texts),
+  ]);
+}
+
+async function enumerated(
+  of: TermsOf,
+  path: string,
+  isMatch: (value: string) => boolean,
+  isNegative = false,
+): Promise<TermSet | undefined> {
+  const rows = await terms(of, ofPath(path), mostEnumerated + 1);
+  if (rows.length > mostEnumerated) return undefined;
+  return set(
+    rows.filter(([, , value]) => isMatch(value.toString())),
+    isNegative,
+  );
+}
+
+/** Terms that some row has, each once: every shard counts its own rows. */
+function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {
+  const all = allHold([piece('k.t = ?', t), ...where]);
+  const text = `SELECT k.id::text, sum(k.n)::int8, k.value FROM term k WHERE ${all.text} GROUP BY k.id, k.value`;
+  const cut = limit === undefined ? '' : ` LIMIT ${limit}`;
+  return snapshot.rows<TermRow>({ text: `${text}${cut}`, values: all.values });
+}

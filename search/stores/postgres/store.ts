@@ -1,0 +1,193 @@
+// The index in PostgreSQL, as an IndexStore that several processes share. Each sees the commits of all; who may write a
+// shard is in the table `shard`, and a write of somebody else is refused.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowScope } from '../../rights/scope.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
+import type {
+  Commit,
+  Counted,
+  FacetBy,
+  Facets,
+  FoundValues,
+  IndexStore,
+  LogEntry,
+  Page,
+  PageRequest,
+  ReadPoint,
+  ShardWriter,
+  StoredType,
+  StoredVersion,
+  WriteBatch,
+} from '../store.ts';
+import type { BodyLimits } from '../body-budget.ts';
+import { openDatabase, type Database, type DatabaseOptions } from './connection/database.ts';
+import { migrate } from './connection/migrate.ts';
+import { CommitFeed } from './feed/commit-feed.ts';
+import { ChangeLog } from './feed/log.ts';
+import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } from './feed/partitions.ts';
+import { openReader, type Reader } from './read/reader.ts';
+import { WriteQueue } from './write/write-queue.ts';
+import { Writer } from './write/writer.ts';
+
+export interface PostgresStoreOptions extends DatabaseOptions {
+  /** Transactions that write at a time, 2 by default; each takes a connection. */
+  readonly writers?: number;
+  /** How long changes stay in the log, and how it is divided. Default: two hours, ten minutes a partition. */
+  readonly log?: Partial<PartitionOptions>;
+  /** How many bodies one question may read for conditions that no index answers. */
+  readonly bodyLimits?: BodyLimits;
+  /** Work in the background failed, and is tried again. */
+  readonly onTrouble?: (message: string) => void;
+}
+
+const maxOffset = 100_000;
+const maintenanceMs = 60_000;
+
+/**
+ * Connects, makes the tables if there are none, and opens the store.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) with what to mend
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<IndexStore> {
+  const database = await openDatabase(options);
+  try {
+    await migrate(database);
+    const partitions = new Partitions(database, { ...defaultPartitions, ...options.log });
+    await partitions.extend();
+    const [row] = await database.query<[string]>(`SELECT id FROM ${database.schema}.store WHERE one`);
+    const id = row![0];
+    const versions = indexVersionsOf(id);
+    const log = new ChangeLog(database, versions);
+    const feed = new CommitFeed(database, log, id, (await log.moment()).lastUs);
+    const reader = openReader({ database, storeId: id, bodyLimits: options.bodyLimits });
+    return new PostgresStore({ id, database, versions, log, feed, reader, partitions }, options);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly id: string;
+  readonly database: Database;
+  readonly versions: IndexVersions;
+  readonly log: ChangeLog;
+  readonly feed: CommitFeed;
+  readonly reader: Reader;
+  readonly partitions: Partitions;
+}
+
+class PostgresStore implements IndexStore {
+  readonly id: string;
+  readonly limits = { maxOffset };
+  readonly #parts: Parts;
+  readonly #queue: WriteQueue;
+  readonly #maintenance: NodeJS.Timeout;
+
+  constructor(parts: Parts, { writers = 2, onTrouble }: PostgresStoreOptions) {
+    this.id = parts.id;
+    this.#parts = parts;
+    const { feed, versions, partitions } = parts;
+    this.#queue = new WriteQueue(new Writer(parts.database), {
+      lanes: writers,
+      onCommit: (lastUs) => feed.committed(lastUs),
+      versionOf: (lastUs) => versions.make(lastUs ?? feed.lastUs),
+      mend: async (error) => {
+        if (!lacksPartition(error)) return false;
+        await partitions.extend();
+        return true;
+      },
+    });
+    const maintain = async (): Promise<void> => {
+      await partitions.extend();
+      await partitions.trim();
+    };
+    this.#maintenance = setInterval(() => {
+      maintain().catch((error: unknown) => onTrouble?.(`the log of the index is not kept up: ${String(error)}`));
+    }, maintenanceMs).unref();
+  }
+
+  types(): Promise<readonly StoredType[]> {
+    return this.#parts.reader.types();
+  }
+
+  async catalogVersion(): Promise<string> {
+    return String((await this.#parts.log.moment()).catalog);
+  }
+
+  versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]> {
+    return this.#parts.reader.versions(incarnation, type);
+  }
+
+  apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit> {
+    return this.#queue.apply(batch, writer);
+  }
+
+  forget(incarnation: string, type?: ResourceType, writer?: ShardWriter): Promise<Commit> {
+    return this.#queue.forget(incarnation, type && typeKey(type), writer);
+  }
+
+  async list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page> {
+    if ((page.offset ?? 0) > maxOffset) {
+      const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
+      throw new GatewayError('BAD_REQUEST', message);
+    }
+    return this.#parts.reader.list(query, scope, page);
+  }
+
+  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted> {
+    return this.#parts.reader.count(query, scope, overBudget);
+  }
+
+  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<Facets> {
+    return this.#parts.reader.facets(query, scope, by, limit);
+  }
+
+  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<FoundValues> {
+    return this.#parts.reader.values(query, scope, by, prefix, limit);
+  }
+
+  async readPoint(): Promise<ReadPoint> {
+    const { log, feed } = this.#parts;
+    const moment = await log.moment();
+    feed.advance(moment.lastUs);
+    return log.pointOf(moment);
+  }
+
+  resourceVersion(): string {
+    return this.#parts.versions.make(this.#parts.feed.lastUs);
+  }
+
+  async oldestResourceVersion(): Promise<string> {
+    return this.#parts.versions.make(await this.#parts.log.oldestUs());
+  }
+
+  canBeOwn(resourceVersion: string): boolean {
+    return this.#parts.versions.read(resourceVersion) !== undefined;
+  }
+
+  async isInLog(resourceVersion: string): Promise<boolean> {
+    const timeUs = this.#parts.versions.read(resourceVersion);
+    return timeUs !== undefined && this.#parts.log.isInLog(timeUs);
+  }
+
+  async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
+    const timeUs = this.#parts.versions.read(resourceVersion);
+    if (timeUs === undefined) {
+      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+    }
+    return this.#parts.log.changes(timeUs, types, limit);
+  }
+
+  onCommit(listener: (resourceVersion: string) => void): () => void {
+    return this.#parts.feed.subscribe((lastUs) => listener(this.#parts.versions.make(lastUs)));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#maintenance);
+    await this.#queue.drained();
+    await this.#parts.feed.close();
+    await this.#parts.database.close();
+  }
+}

@@ -1,0 +1,188 @@
+// What waits to be written. Shards are shared out among lanes, each with one transaction at a time, so writes of a
+// shard take effect in the order in which they came. What has arrived during a transaction becomes the next one.
+import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
+import { FencedError } from '../../fenced-error.ts';
+import type { TypeKey } from '../../../types.ts';
+import { sqlState } from '../connection/errors.ts';
+import { shardCount, shardOfIncarnation } from '../shard.ts';
+import { ShardsLostError, writerKey } from './seal.ts';
+import type { Write, Writer } from './writer.ts';
+
+interface Answer {
+  readonly resolve: (commit: Commit) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface WaitingBatch extends Write, Answer {
+  readonly kind: 'batch';
+}
+
+interface WaitingForget extends Answer {
+  readonly kind: 'forget';
+  readonly incarnation: string;
+  readonly type: TypeKey | undefined;
+  readonly writer: ShardWriter | undefined;
+}
+
+type Waiting = WaitingBatch | WaitingForget;
+
+export interface QueueOptions {
+  /** Transactions at a time. */
+  readonly lanes: number;
+  /** Called after each commit with the time of its last change; answers only afterwards. */
+  readonly onCommit: (lastUs: number) => void;
+  /** The resourceVersion for a commit that changed nothing, or of a time. */
+  readonly versionOf: (lastUs: number | undefined) => string;
+  /** Makes what a write has missed, as partitions of the log of now. @returns whether it is worth another try */
+  readonly mend: (error: unknown) => Promise<boolean>;
+}
+
+/** Of one transaction. */
+const mostBytes = 16 << 20;
+const mostRows = 4000;
+const mostBatches = 500;
+
+export class WriteQueue {
+  readonly #writer: Pick<Writer, 'apply' | 'forget'>;
+  readonly #options: QueueOptions;
+  readonly #lanes: Waiting[][];
+  readonly #running = new Set<Promise<void>>();
+  readonly #busy: boolean[];
+
+  constructor(writer: Pick<Writer, 'apply' | 'forget'>, options: QueueOptions) {
+    this.#writer = writer;
+    this.#options = options;
+    const lanes = Math.min(options.lanes, shardCount);
+    this.#lanes = Array.from({ length: lanes }, () => []);
+    this.#busy = this.#lanes.map(() => false);
+  }
+
+  apply(batch: WriteBatch, writer: ShardWriter | undefined): Promise<Commit> {
+    return new Promise((resolve, reject) => {
+      this.#push(batch.incarnation.id, { kind: 'batch', batch, writer, resolve, reject });
+    });
+  }
+
+  forget(incarnation: string, type: TypeKey | undefined, writer: ShardWriter | undefined): Promise<Commit> {
+    return new Promise((resolve, reject) => {
+      this.#push(incarnation, { kind: 'forget', incarnation, type, writer, resolve, reject });
+    });
+  }
+
+  /** Resolves when everything that was given is written or refused. */
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #push(incarnation: string, waiting: Waiting): void {
+    const lane = shardOfIncarnation(incarnation) % this.#lanes.length;
+    this.#lanes[lane]!.push(waiting);
+    if (this.#busy[lane]) return;
+    this.#busy[lane] = true;
+    // What is given in one go is written in one go.
+    const running = new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#run(lane));
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
+  }
+
+  async #run(lane: number): Promise<void> {
+    const queue = this.#lanes[lane]!;
+    while (queue.length > 0) {
+      const first = queue[0]!;
+      if (first.kind === 'forget') {
+        queue.shift();
+        await this.#forget(first);
+      } else {
+        await this.#write(queue.splice(0, countTogether(queue)) as WaitingBatch[]);
+      }
+    }
+    this.#busy[lane] = false;
+  }
+
+  async #write(batches: readonly WaitingBatch[], isMended = false): Promise<void> {
+    if (batches.length === 0) return;
+    try {
+      const { lastUs, counts } = await this.#writer.apply(batches);
+      if (lastUs !== undefined) this.#options.onCommit(lastUs);
+      const resourceVersion = this.#options.versionOf(lastUs);
+      for (const [i, { resolve }] of batches.entries()) resolve({ resourceVersion, ...counts[i]! });
+    } catch (error) {
+      if (!isMended && (await this.#mended(error))) return this.#write(batches, true);
+      if (error instanceof ShardsLostError) return this.#writeOthers(batches, error);
+      if (batches.length > 1 && isOfOneBatch(error)) {
+        for (const batch of batches) await this.#write([batch], isMended);
+      } else {
+        for (const { reject } of batches) reject(error);
+      }
+    }
+  }
+
+  /** Refuses the batches of shards that are lost and writes the rest. */
+  async #writeOthers(batches: readonly WaitingBatch[], error: ShardsLostError): Promise<void> {
+    const isLost = ({ writer }: WaitingBatch): boolean => writer !== undefined && error.lost.has(writerKey(writer));
+    for (const batch of batches) if (isLost(batch)) batch.reject(fenced(batch.writer!));
+    await this.#write(batches.filter((batch) => !isLost(batch)));
+  }
+
+  async #forget({ incarnation, type, writer, resolve, reject }: WaitingForget): Promise<void> {
+    let deleted = 0;
+    for (let isMended = false; ;) {
+      try {
+        const slice = await this.#writer.forget(incarnation, type, writer);
+        if (slice.lastUs !== undefined) this.#options.onCommit(slice.lastUs);
+        deleted += slice.deleted;
+        isMended = false;
+        if (slice.isDone) {
+          resolve({ resourceVersion: this.#options.versionOf(slice.lastUs), written: 0, deleted });
+          return;
+        }
+      } catch (error) {
+        isMended = !isMended && (await this.#mended(error));
+        if (isMended) continue;
+        reject(error instanceof ShardsLostError ? fenced(writer!) : error);
+        return;
+      }
+    }
+  }
+
+  async #mended(error: unknown): Promise<boolean> {
+    return this.#options.mend(error).catch(() => false);
+  }
+}
+
+function fenced({ shard, epoch }: ShardWriter): FencedError {
+  return new FencedError(`shard ${shard} is written by another process since epoch ${epoch}: nothing was written`);
+}
+
+/** How many batches at the head of a queue can be one transaction: none names an object that one before it names. */
+function countTogether(queue: readonly Waiting[]): number {
+  let bytes = 0;
+  let rows = 0;
+  const seen = new Map<string, Set<string>>();
+  for (const [count, waiting] of queue.entries()) {
+    if (waiting.kind === 'forget' || count === mostBatches) return count;
+    const { incarnation, type, upserts, deletes } = waiting.batch;
+    bytes += upserts.reduce((sum, { raw }) => sum + raw.byteLength, 0);
+    rows += upserts.length + deletes.length;
+    if (count > 0 && (bytes > mostBytes || rows > mostRows)) return count;
+    const scope = `${incarnation.id} ${type.resource}.${type.group}`;
+    const names = seen.get(scope) ?? new Set();
+    const before = names.size;
+    const own = new Set([...upserts, ...deletes].map(({ namespace, name }) => `${namespace}\0${name}`));
+    for (const name of own) names.add(name);
+    if (names.size < before + own.size) return count;
+    seen.set(scope, names);
+  }
+  return queue.length;
+}
+
+/** Classes of SQLSTATE that a batch causes by what it holds: data exceptions, broken constraints, limits. */
+const ofContents: ReadonlySet<string> = new Set(['22', '23', '54']);
+
+/** Whether an error can be of one batch alone, so that the others are worth a try without it. */
+function isOfOneBatch(error: unknown): boolean {
+  const state = sqlState(error) ?? sqlState((error as Error).cause);
+  if (state !== undefined) return ofContents.has(state.slice(0, 2));
+  // What this program found before it asked the database.
+  return (error as Error).cause === undefined;
+}

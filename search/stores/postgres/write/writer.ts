@@ -1,0 +1,267 @@
+// Writes batches, several in one transaction, and deletes incarnations in slices. What is written is worked out first
+// (write-set.ts), so a transaction has a fixed number of statements however many batches it takes.
+import type { ClientBase } from 'pg';
+
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import { typeKey, type TypeKey } from '../../../types.ts';
+import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
+import { byIndexOnly, type Database } from '../connection/database.ts';
+import { shardOfIncarnation } from '../shard.ts';
+import { Numbers } from './numbers.ts';
+import { seal, type Seal } from './seal.ts';
+import {
+  countRows,
+  countTerms,
+  deleteRows,
+  findRows,
+  keepBodies,
+  nowUs,
+  writeFollows,
+  writeRows,
+  type SoughtKey,
+} from './statements.ts';
+import { WriteSet, type FollowChange, type FoundRow, type Target } from './write-set.ts';
+
+/** A batch with who writes it. */
+export interface Write {
+  readonly batch: WriteBatch;
+  readonly writer: ShardWriter | undefined;
+}
+
+/** What a transaction did. */
+export interface Written {
+  /** Time of its last change in microseconds; undefined when nothing changed. */
+  readonly lastUs: number | undefined;
+  /** By batch. */
+  readonly counts: readonly { readonly written: number; readonly deleted: number }[];
+}
+
+/** Rows of an incarnation that are deleted in one transaction. */
+const forgottenAtOnce = 2000;
+/** Kubernetes allows 253 bytes; an index entry of PostgreSQL some 2,700 for all columns. */
+const mostTextBytes = 512;
+
+interface Planned {
+  readonly batch: WriteBatch;
+  readonly target: Target;
+  readonly isRenamed: boolean;
+  readonly upserts: readonly RowWrite[];
+  /** Position of the first of its keys, deletes before upserts. */
+  readonly firstKey: number;
+}
+
+export class Writer {
+  readonly #database: Database;
+  readonly #numbers: Numbers;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#numbers = new Numbers(database);
+  }
+
+  /**
+   * Commits batches together: no two may name the same object.
+   * @throws GatewayError, ShardsLostError (rejects); nothing of them is written then
+   */
+  async apply(writes: readonly Write[]): Promise<Written> {
+    for (const { batch } of writes) for (const row of batch.upserts) checkTexts(row);
+    const keys: SoughtKey[] = [];
+    const planned: Planned[] = [];
+    for (const { batch, writer } of writes) planned.push(await this.#plan(batch, writer, keys));
+    const written = await this.#database.transaction(async (client) => {
+      const { rows, atUs } = await findRows(client, keys);
+      const ids = await this.#numbers.claimIds(client, newRows(planned, rows));
+      const set = new WriteSet(ids.newId);
+      const counts = planned.map((one) => gather(set, one, rows));
+      ids.giveBack();
+      for (const { isRenamed, target, batch } of planned) {
+        if (isRenamed) await rename(client, target.inc, batch.incarnation.cluster);
+      }
+      const writers = writes.flatMap(({ writer }) => writer ?? []);
+      const isRenamed = planned.some((one) => one.isRenamed);
+      return { counts, lastUs: await execute(client, set, { writers, beforeAt: atUs, catalogGrew: isRenamed }) };
+    }, byIndexOnly);
+    for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
+    return written;
+  }
+
+  /**
+   * Deletes rows of an incarnation or one of its types, a bounded number: to be called until `isDone`.
+   * @throws GatewayError, ShardsLostError (rejects)
+   */
+  async forget(
+    incarnation: string,
+    type: TypeKey | undefined,
+    writer: ShardWriter | undefined,
+  ): Promise<{ readonly lastUs: number | undefined; readonly deleted: number; readonly isDone: boolean }> {
+    const shard = checkShard(incarnation, writer);
+    const inc = await this.#numbers.knownIncarnation(incarnation);
+    if (inc === undefined) return { lastUs: undefined, deleted: 0, isDone: true };
+    return this.#database.transaction(async (client) => {
+      const followed = await followedTypes(client, shard, inc, type);
+      const set = new WriteSet(noNewRow);
+      const { found, atUs } = await rowsToForget(client, shard, inc, [...followed.keys()]);
+      const changes = new Map<number, FollowChange>();
+      for (const [t, { key, info }] of followed) {
+        const change = set.follow({ shard, inc, t, type: key }, info);
+        // An interrupted deletion leaves a type that must be listed again.
+        change.version = '';
+        change.confirmedMs = 0;
+        changes.set(t, change);
+      }
+      for (const { t, namespace, name, row } of found) set.delete(changes.get(t)!, { namespace, name }, row);
+      const isDone = found.length < forgottenAtOnce;
+      const rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'> = {
+        writers: writer === undefined ? [] : [writer],
+        beforeAt: atUs,
+        catalogGrew: isDone && followed.size > 0,
+      };
+      const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
+      return { lastUs: await execute(client, set, rest, last), deleted: found.length, isDone };
+    }, byIndexOnly);
+  }
+
+  async #plan(batch: WriteBatch, writer: ShardWriter | undefined, keys: SoughtKey[]): Promise<Planned> {
+    const shard = checkShard(batch.incarnation.id, writer);
+    const type = typeKey(batch.type);
+    const t = await this.#numbers.ofType(type);
+    const { number: inc, isRenamed } = await this.#numbers.ofIncarnation(batch.incarnation);
+    const target = { shard, inc, t, type };
+    const firstKey = keys.length;
+    // The last of several of one object.
+    const upserts = [...new Map(batch.upserts.map((row) => [`${row.namespace}\0${row.name}`, row])).values()];
+    for (const { namespace, name } of [...batch.deletes, ...upserts]) keys.push({ target, namespace, name });
+    return { batch, target, isRenamed, upserts, firstKey };
+  }
+}
+
+/** How many rows may need a new id. */
+function newRows(planned: readonly Planned[], rows: ReadonlyMap<number, FoundRow>): number {
+  return planned
+    .map(({ batch, upserts, firstKey }) => {
+      const first = firstKey + batch.deletes.length;
+      const isOther = ({ uid }: RowWrite, i: number): boolean => !rows.get(first + i)?.uid.equals(Buffer.from(uid));
+      return upserts.filter(isOther).length + batch.deletes.length;
+    })
+    .reduce((sum, count) => sum + count, 0);
+}
+
+function noNewRow(): never {
+  throw new Error('a deletion makes no rows');
+}
+
+/** Adds a batch to what will be written. */
+function gather(
+  set: WriteSet,
+  { batch, target, upserts, firstKey }: Planned,
+  rows: ReadonlyMap<number, FoundRow>,
+): { readonly written: number; readonly deleted: number } {
+  const follow = set.follow(target, JSON.stringify(batch.type));
+  if (batch.position !== undefined) {
+    follow.version = batch.position.resourceVersion;
+    follow.confirmedMs = batch.position.confirmedAtMs;
+  }
+  let deleted = 0;
+  let written = 0;
+  const gone = new Set<number>();
+  batch.deletes.forEach((key, i) => {
+    const found = rows.get(firstKey + i);
+    if (found === undefined || gone.has(found.id)) return;
+    gone.add(found.id);
+    set.delete(follow, key, found);
+    deleted++;
+  });
+  upserts.forEach((row, i) => {
+    const found = rows.get(firstKey + batch.deletes.length + i);
+    const isThere = found !== undefined && !gone.has(found.id);
+    if (set.upsert(follow, row, isThere ? found : undefined) === 'written') written++;
+  });
+  return { written, deleted };
+}
+
+/** Writes everything, the log last. @param before run before the log is written */
+async function execute(
+  client: ClientBase,
+  set: WriteSet,
+  rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
+  before?: () => Promise<void>,
+): Promise<number | undefined> {
+  await keepBodies(client, set, rest.beforeAt);
+  await deleteRows(client, set);
+  await writeRows(client, set);
+  await countRows(client, set);
+  await countTerms(client, set);
+  const grew = await writeFollows(client, set);
+  await before?.();
+  return seal(client, { ...rest, log: set.log, catalogGrew: grew || rest.catalogGrew });
+}
+
+async function rename(client: ClientBase, inc: number, cluster: string): Promise<void> {
+  await client.query('UPDATE incarnation SET cluster = $2 WHERE id = $1', [inc, cluster]);
+}
+
+async function followedTypes(
+  client: ClientBase,
+  shard: number,
+  inc: number,
+  only: TypeKey | undefined,
+): Promise<ReadonlyMap<number, { readonly key: TypeKey; readonly info: string }>> {
+  const { rows } = await client.query<[number, string, string]>({
+    text: `SELECT f.t, t.key, f.info FROM follow f JOIN type t ON t.id = f.t
+      WHERE f.shard = $1 AND f.inc = $2 AND ($3::text IS NULL OR t.key = $3)`,
+    values: [shard, inc, only],
+    rowMode: 'array',
+  });
+  return new Map(rows.map(([t, key, info]) => [t, { key, info }]));
+}
+
+interface RowToForget {
+  readonly t: number;
+  readonly namespace: string;
+  readonly name: string;
+  readonly row: FoundRow;
+}
+
+async function rowsToForget(
+  client: ClientBase,
+  shard: number,
+  inc: number,
+  types: readonly number[],
+): Promise<{ readonly found: readonly RowToForget[]; readonly atUs: number }> {
+  const { rows } = await client.query<[number, Buffer, Buffer, number, Buffer, number, string, number]>({
+    text: `SELECT t, namespace, name, id, uid, bytes, terms::text, ${nowUs} FROM obj
+      WHERE shard = $1 AND inc = $2 AND t = ANY($3) LIMIT ${forgottenAtOnce}`,
+    values: [shard, inc, types],
+    rowMode: 'array',
+  });
+  const nothing = Buffer.alloc(0);
+  const found = rows.map(([t, namespace, name, id, uid, bytes, terms]) => {
+    const row: FoundRow = { id, uid, rv: nothing, digest: nothing, bytes, terms };
+    return { t, namespace: namespace.toString(), name: name.toString(), row };
+  });
+  return { found, atUs: rows[0]?.[7] ?? 0 };
+}
+
+async function unfollow(client: ClientBase, shard: number, inc: number, types: readonly number[]): Promise<void> {
+  for (const table of ['follow', 'counter']) {
+    await client.query(`DELETE FROM ${table} WHERE shard = $1 AND inc = $2 AND t = ANY($3)`, [shard, inc, types]);
+  }
+}
+
+/** @throws RangeError when rows of the incarnation belong to another shard than the one that is held */
+function checkShard(incarnation: string, writer: ShardWriter | undefined): number {
+  const shard = shardOfIncarnation(incarnation);
+  if (writer !== undefined && writer.shard !== shard) {
+    throw new RangeError(`rows of ${incarnation} belong to shard ${shard}, not ${writer.shard}`);
+  }
+  return shard;
+}
+
+/** @throws GatewayError INDEX_UNAVAILABLE for texts that no Kubernetes has and no index of the database holds */
+function checkTexts({ namespace, name, uid, ownerUid }: RowWrite): void {
+  for (const text of [namespace, name, uid, ownerUid]) {
+    if (text.length <= mostTextBytes / 4 || Buffer.byteLength(text) <= mostTextBytes) continue;
+    const message = `an object has a name, namespace or uid of more than ${mostTextBytes} bytes: it is not kept`;
+    throw new GatewayError('INDEX_UNAVAILABLE', message);
+  }
+}

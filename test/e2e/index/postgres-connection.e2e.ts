@@ -1,0 +1,118 @@
+// How the index reaches its PostgreSQL, and what a person is told when it does not: a real server with a certificate.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { join } from 'node:path';
+
+import { createAuthority } from '../../controlplane/certificates.ts';
+import { freePort } from '../../controlplane/processes.ts';
+import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../search/stores/postgres/store.ts';
+
+let server: PostgresServer;
+/** Files of certificates by name. */
+let file: (name: string) => string;
+before(async () => {
+  const authority = await createAuthority('authority of databases');
+  const other = await createAuthority('another');
+  const clients = await createAuthority('clients');
+  const now = await authority.issue({ commonName: 'database', dnsNames: ['localhost'], usage: 'server' });
+  const client = await clients.issue({ commonName: 'tester', usage: 'client' });
+  const old = await clients.issue({ commonName: 'tester', usage: 'client', notAfter: new Date(Date.now() - 60_000) });
+  server = await startPostgresServer({
+    settings: { ssl: 'on', ssl_ca_file: 'root.crt' },
+    // One database asks for a client certificate, the others for a password.
+    hba: ['hostssl certified all 127.0.0.1/32 cert', 'host all refused 127.0.0.1/32 reject'],
+    files: { 'server.crt': now.certPem, 'server.key': now.keyPem, 'root.crt': clients.certPem },
+  });
+  file = (name) => join(server.directory, name);
+  const files: Readonly<Record<string, string>> = {
+    'ca.crt': authority.certPem,
+    'other.crt': other.certPem,
+    'client.crt': client.certPem,
+    'client.key': client.keyPem,
+    'old.crt': old.certPem,
+    'old.key': old.keyPem,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(file(name), text);
+  await server.createDatabase('certified');
+  await server.run(`CREATE ROLE guest LOGIN PASSWORD 'guest'; CREATE ROLE refused LOGIN PASSWORD 'x'; SELECT 1`);
+});
+after(() => server.stop());
+
+/** The URL of the server with another host, user or parameters. */
+function at(change: { host?: string; user?: string; password?: string; database?: string }, query = ''): string {
+  const url = new URL(server.url);
+  url.hostname = change.host ?? '127.0.0.1';
+  if (change.user !== undefined) url.username = change.user;
+  if (change.password !== undefined) url.password = change.password;
+  if (change.database !== undefined) url.pathname = change.database;
+  return `${url.href}${query}`;
+}
+
+async function opens(options: PostgresStoreOptions): Promise<void> {
+  await (await openPostgresStore(options)).close();
+}
+
+async function refuses(url: string, message: RegExp, rest: Partial<PostgresStoreOptions> = {}): Promise<void> {
+  await assert.rejects(openPostgresStore({ url, ...rest }), (error: Error & { code?: string }) => {
+    assert.equal(error.code, 'INDEX_UNAVAILABLE');
+    assert.match(error.message, message);
+    assert.doesNotMatch(error.message, /secret of tests/);
+    return true;
+  });
+}
+
+test('the password is taken from the URL, from a file or from the environment, and a wrong one is said', async () => {
+  await opens({ url: at({}) });
+  await opens({ url: at({ password: '' }), password: 'secret of tests' });
+  await refuses(at({ password: '' }), /asks for a password/);
+  writeFileSync(file('password-of-index'), 'secret of tests\n');
+  await opens({ url: at({ password: 'wrong' }), passwordFile: file('password-of-index') });
+  await refuses(at({ password: 'wrong' }), /refuses the password/);
+  await refuses(at({}), /password file .*nothing-here/, { passwordFile: file('nothing-here') });
+});
+
+test('a server that is not there, another database and a user who may not come in are told apart', async () => {
+  const port = await freePort();
+  await refuses(`postgres://u:p@127.0.0.1:${port}/x`, /nothing listens there/);
+  await refuses('postgres://u:p@no-such-host.invalid/x?sslmode=disable', /name is not known|cannot be looked up/);
+  await refuses(at({ database: 'nothing' }), /no database of this name/);
+  await refuses(at({ user: 'refused', password: 'x' }), /does not let this user in/);
+  await refuses(at({ user: 'guest', password: 'guest' }), /does not give this user the rights/);
+});
+
+test('the server is reached by its unix socket', async () => {
+  const { port, directory } = server;
+  const url = `postgres:///postgres?host=${directory}&port=${port}&user=tester`;
+  await opens({ url, password: 'secret of tests' });
+  await refuses(`postgres:///postgres?host=${directory}/none&user=tester`, /no such socket/);
+});
+
+test('sslmode=verify-full checks authority and name, verify-ca only the authority, require neither', async () => {
+  const ca = `sslrootcert=${file('ca.crt')}`;
+  const localhost = { host: 'localhost' };
+  await opens({ url: at(localhost, `?sslmode=verify-full&${ca}`) });
+  await refuses(at({}, `?sslmode=verify-full&${ca}`), /certificate of another name/);
+  await opens({ url: at({}, `?sslmode=verify-ca&${ca}`) });
+  await refuses(at({}, `?sslmode=verify-ca&sslrootcert=${file('other.crt')}`), /not trusted/);
+  await refuses(at(localhost, '?sslmode=verify-full'), /not trusted/);
+  await opens({ url: at({}, '?sslmode=require') });
+  await refuses(at({}, `?sslmode=require&sslrootcert=${file('other.crt')}`), /not trusted/);
+});
+
+test('modes that fall back to plain text, and parameters nobody reads, are refused', async () => {
+  await refuses(at({}, '?sslmode=prefer'), /sslmode=prefer can end in a connection without TLS/);
+  await refuses(at({}, '?sslmod=verify-full'), /parameter "sslmod" .* is not known/);
+  await refuses('mysql://localhost/x', /cannot be read/);
+});
+
+test('a client certificate opens the database, and one that has expired is said', async () => {
+  const of = (name: string): string =>
+    `?sslmode=verify-ca&sslrootcert=${file('ca.crt')}&sslcert=${file(`${name}.crt`)}&sslkey=${file(`${name}.key`)}`;
+  const certified = { database: 'certified', password: '' };
+  await opens({ url: at(certified, of('client')) });
+  await refuses(at(certified, of('old')), /client certificate has expired/);
+  await refuses(at(certified, `?sslmode=require`), /client certificate/);
+  await refuses(at(certified, `?sslmode=require&sslcert=${file('client.crt')}`), /give both/);
+});

@@ -1,0 +1,159 @@
+// A PostgreSQL of our own for tests of the store: the system's programs, data in a temporary directory, TCP on a free
+// port of 127.0.0.1 and a unix socket. Nothing of it may be left behind when a test run is killed.
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+
+import { freePort, startChild, type Child } from '../controlplane/processes.ts';
+
+export interface PostgresServer {
+  /** `postgres://` with user and password, of the database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Holds the unix socket, the data in `data`, and whatever a test puts beside it. */
+  readonly directory: string;
+  /** A new database of this name and its URL. */
+  readonly createDatabase: (name: string) => Promise<string>;
+  /** Runs statements as the superuser. */
+  readonly run: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Ends the server as a crash does: no checkpoint, connections are cut. */
+  readonly crash: () => Promise<void>;
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export interface PostgresOptions {
+  /** Settings of postgresql.conf. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Lines of pg_hba.conf before those that let the superuser in with its password. */
+  readonly hba?: readonly string[];
+  /** PEM files by name that are put into the data directory: server.crt, server.key, root.crt. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+const user = 'tester';
+const password = 'secret of tests';
+const startTimeoutMs = 60_000;
+
+/** The newest PostgreSQL of the system, undefined when there is none; Debian has it as `postgresql`. */
+export function postgresPrograms(): string | undefined {
+  const found = globSync('/usr/lib/postgresql/*/bin/initdb');
+  const version = (path: string): number => Number(path.split('/')[4]);
+  return found
+    .toSorted((one, other) => version(one) - version(other))
+    .at(-1)
+    ?.replace(/\/initdb$/, '');
+}
+
+/** @throws Error when no PostgreSQL is installed, or it does not start */
+export async function startPostgresServer(options: PostgresOptions = {}): Promise<PostgresServer> {
+  const programs = postgresPrograms();
+  if (programs === undefined) {
+    throw new Error('no PostgreSQL is installed below /usr/lib/postgresql (Debian: apt-get install postgresql)');
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-postgres-'));
+  const as = asItsUser(programs, directory);
+  writeFileSync(join(directory, 'password'), password, { mode: 0o644 });
+  const data = join(directory, 'data');
+  execFileSync(
+    ...as(
+      'initdb',
+      ...['-D', data, '-U', user, '-A', 'scram-sha-256', `--pwfile=${join(directory, 'password')}`],
+      ...['-E', 'UTF8', '--locale=C.UTF-8', '-N'],
+    ),
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  writeFiles(data, options);
+  const port = await freePort();
+  const base = `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
+  let server: Child | undefined;
+  const start = async (): Promise<void> => {
+    server = startServer(as, data, directory, port);
+    await untilReady(server, `${base}/postgres`);
+  };
+  // A killed run must not leave a server behind.
+  const atExit = (): void => server?.signal('SIGQUIT');
+  process.once('exit', atExit);
+  await start();
+  return {
+    url: `${base}/postgres`,
+    port,
+    get pid() {
+      return server!.pid;
+    },
+    directory,
+    createDatabase: async (name) => {
+      await query(`${base}/postgres`, `CREATE DATABASE "${name}"`);
+      return `${base}/${name}`;
+    },
+    run: (sql) => query(`${base}/postgres`, sql),
+    crash: async () => {
+      server!.signal('SIGQUIT');
+      await server!.ended;
+    },
+    start,
+    stop: async () => {
+      process.off('exit', atExit);
+      server!.signal('SIGINT');
+      await server!.stop(10_000);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+type Command = [program: string, args: string[]];
+
+/** It refuses to run as root, so root runs it as the user of the package. */
+function asItsUser(programs: string, directory: string): (program: string, ...args: readonly string[]) => Command {
+  chmodSync(directory, 0o711);
+  if (process.getuid?.() !== 0) return (program, ...args) => [join(programs, program), [...args]];
+  const id = (what: string): number => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));
+  chownSync(directory, id('-u'), id('-g'));
+  const drop = ['--reuid=postgres', '--regid=postgres', '--init-groups'];
+  return (program, ...args) => ['setpriv', [...drop, join(programs, program), ...args]];
+}
+
+function writeFiles(data: string, { settings = {}, hba = [], files = {} }: PostgresOptions): void {
+  const owner = execFileSync('stat', ['-c', '%u %g', data], { encoding: 'utf8' }).split(' ').map(Number);
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(data, name), text, { mode: 0o600 });
+    chownSync(join(data, name), owner[0]!, owner[1]!);
+  }
+  const lines = Object.entries({ fsync: 'off', max_connections: '60', ...settings });
+  appendFileSync(join(data, 'postgresql.conf'), lines.map(([key, value]) => `${key} = '${value}'\n`).join(''));
+  const rules = [...hba, 'local all all scram-sha-256', 'host all all 127.0.0.1/32 scram-sha-256'];
+  writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`);
+}
+
+function startServer(as: ReturnType<typeof asItsUser>, data: string, directory: string, port: number): Child {
+  const [command, args] = as('postgres', '-D', data, '-k', directory, '-h', '127.0.0.1', '-p', String(port));
+  const logFile = join(directory, 'log');
+  return startChild({ name: 'postgres', command, args, logFile, cwd: directory });
+}
+
+async function untilReady(server: Child, url: string): Promise<void> {
+  for (const untilMs = Date.now() + startTimeoutMs; ; await delay(50)) {
+    try {
+      await query(url, 'SELECT 1');
+      return;
+    } catch (error) {
+      if (Date.now() < untilMs && server.running()) continue;
+      throw new Error(`PostgreSQL does not start: ${await server.tail()}`, { cause: error });
+    }
+  }
+}
+
+async function query(url: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query(sql);
+    return rows as readonly Readonly<Record<string, unknown>>[];
+  } finally {
+    await client.end();
+  }
+}
