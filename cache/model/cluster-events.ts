@@ -14,31 +14,21 @@ export interface ClusterEvents {
   subscribe(listener: ClusterListener): () => void;
   /** As `eventsSince` of the store. */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
-  /** The events that are remembered. A second store that is made with them answers `since` as this one does. */
-  history(): ClusterHistory;
 }
 
-/** The events that are still remembered. */
-export interface ClusterHistory {
-  readonly events: readonly ClusterEvent[];
-  /** Events at or before this version are not remembered. */
-  readonly startVersion: number;
-  /** Of the last change. */
-  readonly version: number;
-}
-
-/** @param past events before this process; its `version` is that of the state the store begins with */
+/** @param startVersion that of the state the store begins with; events before it are not remembered */
 export function makeClusterEvents(
-  past: ClusterHistory,
+  startVersion: number,
   historyLength: number,
   onListenerError: ((error: unknown) => void) | undefined,
 ): ClusterEvents {
   // Each with the version at which it subscribed: it could read everything up to that version itself.
   const listeners = new Map<ClusterListener, number>();
-  const history: ClusterEvent[] = [...past.events];
+  const history: ClusterEvent[] = [];
   const queue: ClusterEvent[] = [];
   let delivering = false;
-  let { version, startVersion } = past;
+  let version = startVersion;
+  let rememberedFrom = startVersion;
 
   return {
     get version() {
@@ -54,7 +44,7 @@ export function makeClusterEvents(
       const surplus = history.length - historyLength;
       if (surplus > 0) {
         const dropped = history.splice(0, surplus);
-        startVersion = Number(dropped.at(-1)?.record.resourceVersion ?? startVersion);
+        rememberedFrom = Number(dropped.at(-1)?.record.resourceVersion ?? rememberedFrom);
       }
       queue.push(...events);
       if (delivering) return;
@@ -79,10 +69,9 @@ export function makeClusterEvents(
       }
       const since = Number(resourceVersion);
       // A version from the future is of another process whose clock was ahead: only a new list helps that client.
-      if (since < startVersion || since > version) return 'expired';
+      if (since < rememberedFrom || since > version) return 'expired';
       return history.filter((event) => Number(event.record.resourceVersion) > since);
     },
-    history: () => ({ events: [...history], startVersion, version }),
   };
 }
 

@@ -2,7 +2,6 @@
 // called after the whole swap is in place, so a listener always reads the state after all events.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
-import type { ClusterHistory } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
 import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
@@ -40,8 +39,6 @@ export interface ClusterStore extends ClusterReader {
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /** Replaces the status of a registration. False when it is gone or the status equals the present one. */
   setStatus(uid: string, status: ClusterStatus): boolean;
-  /** The events that are still remembered. */
-  history(): ClusterHistory;
 }
 
 export interface ClusterStoreOptions {
@@ -69,8 +66,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   let sorted: readonly ClusterRecord[] | undefined;
   // Microseconds now are 1.8e15: exact in a double for the next two centuries.
   const version = Math.floor(now() * 1000);
-  const past = { events: [], startVersion: version, version };
-  const changes = makeClusterEvents(past, options.historyLength ?? 1000, options.onListenerError);
+  const changes = makeClusterEvents(version, options.historyLength ?? 1000, options.onListenerError);
   const { nextVersion, publish } = changes;
 
   function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
@@ -115,7 +111,6 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     setStatus,
     subscribe: changes.subscribe,
     eventsSince: changes.since,
-    history: changes.history,
   };
 }
 

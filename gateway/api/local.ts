@@ -33,8 +33,6 @@ import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 /** What local answers depend on. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
-  /** resourceVersion of the store when the gateway started; the current one when absent. */
-  readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
@@ -102,13 +100,12 @@ interface ObjectAnswers {
 function makeObjectAnswers({
   clusters,
   hub,
-  startVersion = clusters.store.resourceVersion,
 }: LocalParts): ObjectAnswers {
   const { store, identity } = clusters;
   const resources = {
     clusters: clustersResource(identity),
     clustergateways: clusterGatewaysResource,
-    virtualclusters: virtualClustersResource(startVersion),
+    virtualclusters: virtualClustersResource(store.resourceVersion),
   };
   const health = { store, hub, versions: makeViewVersions(store) };
   return {

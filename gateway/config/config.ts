@@ -59,9 +59,7 @@ export function readConfig(
   const timeScale = readTimeScale(environment, fault);
   if (faults.length > 0) throw new ConfigurationError(faults);
 
-  // An index that only a question starts does not exist beside workers.
-  const index = sections.workers === 1 ? sections.index : undefined;
-  return withTimeScale(Object.freeze({ ...sections, index, timeScale: 1 }), timeScale);
+  return withTimeScale(Object.freeze({ ...sections, timeScale: 1 }), timeScale);
 }
 
 function readIdentityMode({ merged, fault }: Written): IdentityMode {

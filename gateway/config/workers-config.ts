@@ -23,18 +23,11 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number
 
 /** Reports settings that cannot be combined with more than one worker. */
 export function refuseWithWorkers(
-  config: Pick<Config, 'identity' | 'index' | 'limits'>,
+  config: Pick<Config, 'limits'>,
   workers: number,
   fault: Fault,
 ): void {
   if (workers === 1) return;
-  if (config.identity === 'self')
-    fault('--workers', 'not above 1 with --identity=self, which is for one person at this machine');
-  if (config.index?.startsAtOnce === true)
-    fault(
-      '--workers',
-      'not above 1 with an index: run a second gateway with --index-resources for it, and leave the flags of the index out here',
-    );
   if (config.limits.userQps !== Infinity)
     fault('--user-qps', 'not with --workers above 1: the requests of one user over time are counted by one process');
   if (config.limits.memoryBytes / (workers + 1) < leastBytes) {

@@ -2,7 +2,6 @@
 // server publishes, followed for change. A bad edit keeps the last good trust and is reported; a key that was removed
 // ends the trust. Each of the two is checked against its own authorities, although the listener asks clients for
 // certificates of both.
-import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
@@ -27,10 +26,6 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener, called after they changed. */
   onClientCas(listener: () => void): void;
-  /** `data` of the ConfigMap as it is in force, bad edits left out; undefined before it was read. */
-  inForce(): Readonly<Record<string, unknown>> | undefined;
-  /** One listener, called after that changed. */
-  onInForce(listener: () => void): void;
   /** What is wrong now. */
   faults(): readonly string[];
 }
@@ -84,13 +79,9 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly #requestHeader: ReturnType<typeof makeRequestHeaderAuthenticator>;
   readonly #faults: PartFaults;
   readonly #listeners: (() => void)[] = [];
-  /** The last good data of each part. */
-  readonly #good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
   #certificates: ClientCertificateAuthenticator | undefined;
   #clientCa = '';
   #frontProxyCa = '';
-  #inForce: Readonly<Record<string, unknown>> | undefined;
-  #inForceChanged: (() => void) | undefined;
 
   constructor(reports: HubTrustReports, now: () => number) {
     this.#now = now;
@@ -103,8 +94,6 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#certificates?.authenticate(request);
   readonly clientCas = (): string => [this.#clientCa, this.#frontProxyCa].filter((pem) => pem !== '').join('\n');
   readonly onClientCas = (listener: () => void): void => void this.#listeners.push(listener);
-  readonly inForce = (): Readonly<Record<string, unknown>> | undefined => this.#inForce;
-  readonly onInForce = (listener: () => void): void => void (this.#inForceChanged = listener);
   readonly faults = (): readonly string[] => this.#faults.all();
 
   readonly apply = (objects: HubObjects): void => {
@@ -118,11 +107,6 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#faults.set('object', undefined);
     const before = this.clientCas();
     this.#applyData((object['data'] ?? {}) as Readonly<Record<string, unknown>>);
-    const next = { ...this.#good.frontProxy, ...this.#good.clientCa };
-    if (!isDeepStrictEqual(next, this.#inForce)) {
-      this.#inForce = next;
-      this.#inForceChanged?.();
-    }
     if (this.clientCas() !== before)
       for (const listener of this.#listeners) this.#faults.attempt(clientCaKey, listener);
   };
@@ -137,16 +121,11 @@ class ConfigMapTrust implements AppliedHubTrust {
 
   /** Takes each of the two parts, or keeps its last good state. */
   #applyData(data: Readonly<Record<string, unknown>>): void {
-    const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
-    this.#faults.attempt(clientCaKey, () => {
-      this.#setClientCa(clientCaData);
-      this.#good.clientCa = clientCaData === undefined ? {} : { [clientCaKey]: clientCaData };
-    });
+    this.#faults.attempt(clientCaKey, () => this.#setClientCa(data[clientCaKey]));
     this.#faults.attempt('front proxy', () => {
       const trust = parseFrontProxyTrust(data);
       this.#requestHeader.replace(trust);
       this.#frontProxyCa = trust?.caPem ?? '';
-      this.#good.frontProxy = frontProxyData;
     });
   }
 

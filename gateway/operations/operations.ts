@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
+import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { healthResponse } from './health.ts';
@@ -41,6 +42,7 @@ export interface OperationsProtection {
 /**
  * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit`
  *   lets pass; undefined without a hub: then the listener is as open as its address
+ * @param openServer how the server gets its connections; it listens itself unless said otherwise
  * @throws Error with the system's code when the address cannot be had
  */
 export async function startOperations(
@@ -48,6 +50,7 @@ export async function startOperations(
   registry: MetricsPage,
   checks: readonly HealthCheck[],
   protection?: OperationsProtection,
+  openServer: (server: Server, at: HostPort) => Promise<number> = listenAt,
 ): Promise<Operations> {
   const guard = isLoopback(at.host) ? undefined : protection;
   const app = makeApp(registry, checks, guard?.admit);
@@ -58,7 +61,7 @@ export async function startOperations(
       ? undefined
       : createTlsServer({ ...settings, ...guard.tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handle);
   const server = tlsServer ?? createServer(settings, handle);
-  const port = await listenAt(server, at);
+  const port = await openServer(server, at);
   return {
     url: `${tlsServer === undefined ? 'http' : 'https'}://${formatHostPort({ host: at.host, port })}`,
     setTls: ({ cert, key }) => tlsServer?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),

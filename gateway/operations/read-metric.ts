@@ -5,7 +5,7 @@ import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
 /** The values of a metric at one scrape. */
 export type MetricValues = readonly MetricValue<string>[];
 
-/** How the values of several processes become one; `first`: only those of the first process count. */
+/** How the values of several processes become one; `first`: those of one process count, as all have the same. */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
 /** Registers one; prom-client asks any metric only for get(). */

@@ -52,15 +52,6 @@ export interface Probe {
   close(): void;
 }
 
-/** Gets what concerns requests, for the processes that send them. */
-export interface ProbeFindings {
-  answered(cluster: ClusterSpec): void;
-  /** No requests are to be sent until it has answered. */
-  silent(cluster: ClusterSpec, fault: GatewayError): void;
-  /** The cluster answered 401. */
-  credentialRefused(cluster: ClusterSpec): void;
-}
-
 /** What a probe depends on. */
 export interface ProbeParts {
   readonly store: ClusterStore;
@@ -70,7 +61,6 @@ export interface ProbeParts {
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
-  readonly findings?: ProbeFindings;
 }
 
 /** Starts probing every cluster of the store, now and in the future. */
@@ -176,23 +166,16 @@ class RunningProbe implements Probe {
   }
 
   #noteAnswer({ spec }: ClusterRecord, uid: string, target: Target, readyStatus: number): void {
-    const { findings } = this.#parts;
     this.#silences.delete(uid);
     target.connection.breaker.succeed();
-    findings?.answered(spec);
-    if (readyStatus !== 401) return;
-    spec.credential?.invalidate();
-    findings?.credentialRefused(spec);
+    if (readyStatus === 401) spec.credential?.invalidate();
   }
 
   /** One slow answer may be a busy member; after two in a row no request should wait for it. */
   #noteFailure({ spec }: ClusterRecord, uid: string, fault: GatewayError): void {
     const silent = isSilence(fault) ? (this.#silences.get(uid) ?? 0) + 1 : 0;
     this.#silences.set(uid, silent);
-    if (silent < silencesToTrip) return;
-    const { connections, findings } = this.#parts;
-    connections.breaker(spec).trip(fault);
-    findings?.silent(spec, fault);
+    if (silent >= silencesToTrip) this.#parts.connections.breaker(spec).trip(fault);
   }
 
   async #versionOf(target: Target, record: ClusterRecord): Promise<string> {

@@ -1,6 +1,5 @@
 // The part of a gateway that turns connections into answers: limits, metrics, the dependencies of the chain, the
-// listener. What it knows of clusters and users is passed in: this process follows it, or another process sends it
-// (decision 0009). The listener opens last, when nothing else can fail.
+// listener. What it knows of clusters and users is passed in. The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
@@ -11,7 +10,7 @@ import { chain, selfChain } from '../chain.ts';
 import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
 import { startListener } from './tls-server.ts';
-import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';
+import type { ConnectionGiver, Listener, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { startLimits } from '../limits/limits.ts';
@@ -41,8 +40,6 @@ export interface FrontendDependencies extends MemberConnections {
   readonly log: Log;
   readonly version: string;
   readonly store: ClusterReader;
-  /** resourceVersion of the store when the gateway started; the present one if absent. */
-  readonly startVersion?: string | undefined;
   readonly users: Pick<Users, 'authenticate' | 'clientCa' | 'onClientCa'>;
   readonly authorizer: Authorizer;
   readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
@@ -68,7 +65,7 @@ export interface Frontend {
    * Begins to listen; certificates and client authorities are followed.
    * @throws Error with the system's code when the address cannot be had
    */
-  open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener>;
+  open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener>;
   /** Ends what runs beside the listener. */
   close(): void;
 }
@@ -110,7 +107,7 @@ class RunningFrontend implements Frontend {
     this.#refusing = true;
   }
 
-  async open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener> {
+  async open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener> {
     const { config, users } = this.#parts;
     const { connections, addressConnections } = config.limits;
     const steps = config.identity === 'self' ? selfChain : chain;
@@ -119,7 +116,7 @@ class RunningFrontend implements Frontend {
     const listener = await startListener(config.listen, material(), (arrival) => run(steps, arrival, dependencies), {
       lostMs: fixedTimes(config.timeScale).clientLostMs,
       bounds: { total: connections, perAddress: addressConnections },
-      openServer,
+      giver,
       holdings: this.#limits.holdings,
     });
     this.#limits.setConnections(listener.connections);
@@ -160,10 +157,9 @@ class RunningFrontend implements Frontend {
   }
 
   #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
-    const { config, store, openStreams, startVersion, version, hub, index } = this.#parts;
+    const { config, store, openStreams, version, hub, index } = this.#parts;
     return makeLocalAnswers({
       clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
-      startVersion,
       checks: this.checks,
       version,
       clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,

@@ -20,18 +20,13 @@ export interface Reloading {
   close(): void;
 }
 
-/** @param onApplied is called with all texts that were taken; the label is the files' paths, as in `faults` */
-export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
+export function makeReloading(log: Log): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
   return {
     async add(files, apply) {
       const label = files.join(', ');
-      const read = (): void => {
-        const texts = files.map(readText);
-        apply(...texts);
-        onApplied?.(label, texts);
-      };
+      const read = (): void => apply(...files.map(readText));
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
       // The state is taken before the read: a change between the two is read again and not missed.

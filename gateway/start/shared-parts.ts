@@ -1,5 +1,6 @@
-// The parts that a gateway of one process and the first process of a gateway with workers start alike: what they know
-// of clusters, users, rules and certificates, the operations listener, and the probe.
+// The parts of a gateway before its listener: what it knows of clusters, users, rules and certificates, the operations
+// listener, and the probe.
+import type { Registry } from 'prom-client';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
@@ -16,11 +17,11 @@ import type { HealthCheck } from '../operations/health.ts';
 import type { Log } from '../operations/log.ts';
 import { protectMetrics } from '../operations/metrics-protection.ts';
 import { startOperations } from '../operations/operations.ts';
-import type { MetricsPage, Operations } from '../operations/operations.ts';
+import type { Operations } from '../operations/operations.ts';
 import { defaultProbeTiming, startProbe } from '../probe/probe.ts';
-import type { ProbeFindings } from '../probe/probe.ts';
 import { addressFault } from './address-fault.ts';
 import type { Closers } from './closing.ts';
+import type { Host } from './host.ts';
 import { makeMemberConnections } from './member-connections.ts';
 import type { MemberConnections } from './member-connections.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
@@ -40,16 +41,14 @@ export interface StartOptions {
   readonly closers: Closers;
   /** True from the moment readyz is to fail because the process ends. */
   readonly shuttingDown: () => boolean;
-  /** Called with the texts of a configuration file whenever they were taken. */
-  readonly onFile?: (label: string, texts: readonly string[]) => void;
+  /** What another process does for this one; undefined for a gateway of one process. */
+  readonly host: Host | undefined;
 }
 
 /** Parts that run. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;
-  /** resourceVersion of the store before any source was read. */
-  readonly startVersion: string;
   readonly hub: Hub | undefined;
   readonly sources: Sources;
   readonly users: Users;
@@ -68,25 +67,24 @@ export interface SharedParts extends MemberConnections {
  * @throws ConfigurationError for what the operator wrote; GatewayError HUB_UNAVAILABLE as `startHub` does
  */
 export async function startSharedParts(options: StartOptions): Promise<SharedParts> {
-  const { config, log, version, closers, shuttingDown, onFile } = options;
-  const reloading = makeReloading(log, onFile);
+  const { config, log, version, closers, shuttingDown, host } = options;
+  const reloading = makeReloading(log);
   closers.push(() => reloading.close());
   const store = createClusterStore({
     onListenerError: (error) => log.error({ err: error }, 'a listener of the cluster store failed'),
   });
-  const startVersion = store.resourceVersion;
   const members = makeMemberConnections(store, config);
   closers.push(() => members.connections.close('abort'));
-  const hub = config.hub === undefined ? undefined : await startHub(config.hub, log, version);
+  const hub = config.hub === undefined ? undefined : await startHub(config.hub, { log, version, exec: host?.plugins });
   if (hub !== undefined) closers.push(() => hub.close());
-  const sources = await startSources(config, store, hub?.client, log);
+  const sources = await startSources(config, store, hub?.client, log, host?.plugins);
   closers.push(() => sources.close());
   const users = await startUsers(config, reloading, log, hub?.access);
   closers.push(() => users.close());
   const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
-  const { dataDir } = config;
-  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
+  const auditParts = { reloading, log, dataDir: config.dataDir, sinks: host?.auditSinks };
+  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, auditParts);
   // Closed last: what connections say while they are closed is recorded.
   if (audit !== undefined) closers.unshift(() => audit.close());
   const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
@@ -96,7 +94,6 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
     ...members,
     options,
     store,
-    startVersion,
     hub,
     sources,
     users,
@@ -112,24 +109,23 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
 /** Opens the operations listener. @throws AddressError when the address cannot be had */
 export async function openOperations(
   { options, hub, serving }: SharedParts,
-  page: MetricsPage,
+  registry: Registry,
   checks: readonly HealthCheck[],
 ): Promise<Operations> {
-  const { opsListen } = options.config;
+  const { config, host } = options;
+  const { opsListen } = config;
   const protection =
     hub === undefined ? undefined : { tls: serving.current(), admit: protectMetrics(hub.access.metrics) };
-  const operations = await startOperations(opsListen, page, checks, protection).catch(
+  const page = host === undefined ? registry : host.metricsPage(registry);
+  const operations = await startOperations(opsListen, page, checks, protection, host?.openOperations).catch(
     addressFault('--ops-listen', opsListen),
   );
   options.closers.push(() => operations.close());
   return operations;
 }
 
-/**
- * Starts to probe the members.
- * @param findings gets the results that other processes need to send requests; absent when this is the only process
- */
-export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {
+/** Starts to probe the members. */
+export function probeMembers({ options, store, connections, outgoing }: SharedParts): void {
   const { config, log, closers } = options;
   const { probeTimeoutMs } = fixedTimes(config.timeScale);
   const probe = startProbe({
@@ -139,7 +135,6 @@ export function probeMembers({ options, store, connections, outgoing }: SharedPa
     clusterFault: outgoing.clusterFault,
     log,
     timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs, timeoutMs: probeTimeoutMs },
-    ...(findings === undefined ? {} : { findings }),
   });
   closers.push(() => probe.close());
 }

@@ -44,8 +44,13 @@ export interface Listener {
   close(): void;
 }
 
-/** How a server gets its connections; resolves with the port clients see. Without one it listens itself. */
-export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
+/** Who gives a server its connections; without one it listens itself. */
+export interface ConnectionGiver {
+  /** Resolves with the port clients see. */
+  open(tls: Server, at: HostPort): Promise<number>;
+  /** Resolves when none of the connections that were given is open. */
+  whenNone(): Promise<void>;
+}
 
 /** How often connections whose client sends nothing are checked. */
 const sweepIntervalMs = 1_000;
@@ -56,7 +61,7 @@ export interface ListenerOptions {
   /** How long a client of HTTP/1.1 may take nothing of what waits for it. */
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
-  readonly openServer?: OpenServer | undefined;
+  readonly giver?: ConnectionGiver | undefined;
   /** What clients may make the process hold. */
   readonly holdings?: ClientHoldings | undefined;
 }
@@ -72,9 +77,9 @@ export async function startListener(
   arrive: (arrival: Arrival) => void,
   options: ListenerOptions = {},
 ): Promise<Listener> {
-  const { openServer = listenAt } = options;
+  const { giver } = options;
   const server = new TlsServer(material, arrive, options);
-  return server.opened(at.host, await openServer(server.tls, at));
+  return server.opened(at.host, await (giver === undefined ? listenAt(server.tls, at) : giver.open(server.tls, at)));
 }
 
 class TlsServer {
@@ -87,10 +92,12 @@ class TlsServer {
   readonly #http2: Http2Listener;
   readonly #sweeping: NodeJS.Timeout;
   readonly #endHandshakes: () => void;
+  readonly #giver: ConnectionGiver | undefined;
   #draining = false;
 
   constructor(material: TlsMaterial, arrive: (arrival: Arrival) => void, options: ListenerOptions) {
     const { lostMs = clientLostMs, holdings = unboundedHoldings() } = options;
+    this.#giver = options.giver;
     const { bounds = { total: Infinity, perAddress: Infinity } } = options;
     this.#http1 = {
       arrive,
@@ -150,7 +157,9 @@ class TlsServer {
 
   #drain(): Promise<void> {
     this.#draining = true;
-    const stopped = new Promise<void>((resolve) => this.tls.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.tls.close(() => resolve()));
+    // A server that does not listen itself is closed at once.
+    const stopped = this.#giver === undefined ? closed : this.#giver.whenNone();
     for (const connection of this.#http1Connections) connection.closeIdle();
     for (const connection of this.#http2Connections) connection.drain();
     return stopped;

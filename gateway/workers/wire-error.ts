@@ -1,7 +1,9 @@
 // Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
 // of any other error nothing but the fact is sent.
+import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
+import type { StartFault } from './messages.ts';
 
 /** A GatewayError without its cause, which is logged where it was thrown. */
 export interface WireError {
@@ -17,4 +19,15 @@ export function wireErrorOf(error: unknown): WireError {
 
 export function errorOfWire({ code, message, details }: WireError): GatewayError {
   return new GatewayError(code, message, details);
+}
+
+/** @throws what is no mistake of the operator's */
+export function startFaultOf(error: unknown): StartFault {
+  if (error instanceof ConfigurationError) return { faults: error.faults };
+  if (error instanceof GatewayError) return { error: wireErrorOf(error) };
+  throw error;
+}
+
+export function errorOfStart(fault: StartFault): ConfigurationError | GatewayError {
+  return 'faults' in fault ? new ConfigurationError(fault.faults) : errorOfWire(fault.error);
 }

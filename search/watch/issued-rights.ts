@@ -11,8 +11,8 @@ import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
 /**
- * See the file comment. It is forgotten with the process. For positions that an earlier process has issued, the roles
- * and bindings in the log decide.
+ * See the file comment. It is forgotten with the process. For positions that another process has issued, the roles and
+ * bindings in the log decide.
  */
 export interface IssuedRights {
   /** All up to `position` was answered to this question under these rights. */
@@ -47,8 +47,14 @@ const mostQuestions = 2_000;
 /** Rights change seldom; what is older is no longer known. */
 const mostStretches = 4;
 
-/** @param store opened by this process, which has issued nothing yet */
-export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVersion'>): IssuedRights {
+/**
+ * @param store opened by this process, which has issued nothing yet
+ * @param isAlone false: other processes answer from the store, too
+ */
+export function makeIssuedRights(
+  store: Pick<IndexStore, 'changes' | 'resourceVersion'>,
+  isAlone = true,
+): IssuedRights {
   const openedAt = store.resourceVersion();
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
@@ -66,20 +72,22 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVe
       issued.set(key, [...stretches.slice(1 - mostStretches), { scope, from: position, to: position }]);
     },
     async before(question, position, scopeNow, listScope) {
-      // Every cluster that comes or goes brings or takes its roles and bindings, too.
-      if (position < openedAt && (await store.changes(position, rightsKeys, 1)).length > 0) throw changed();
       const others = new Map<string, RowScope>();
       let isSame = false;
+      let isKnown = isAlone;
       for (const verb of ['list', 'watch'] as const) {
         const stretches = issued.get(keyOf(question, verb)) ?? [];
         const under = stretches.filter(({ from, to }) => from <= position && position <= to);
         if (under.length === 0) continue;
+        isKnown = true;
         const { digest } = verb === 'watch' ? scopeNow : await listScope();
         for (const { scope } of under) {
           if (scope.digest === digest) isSame = true;
           else others.set(scope.digest, scope);
         }
       }
+      // Every cluster that comes or goes brings or takes its roles and bindings, too.
+      if ((position < openedAt || !isKnown) && (await store.changes(position, rightsKeys, 1)).length > 0) throw changed();
       if (others.size === 0) return undefined;
       if (isSame || others.size > 1) throw changed();
       return [...others.values()][0];

@@ -75,33 +75,71 @@ export const maxOffset = 100_000;
  * @throws GatewayError INDEX_UNAVAILABLE when another process has it
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { directory, maxBytes, readers: count = 1, cacheBytes } = options;
+  const events = threadEvents(options);
+  const { writer, opened } = await startWriter(options, events);
+  return openReaders(options, events, { writer, opened });
+}
+
+/** What the threads of one store report. */
+export interface ThreadEvents {
+  readonly onEvent: (event: WorkerEvent) => void;
+  readonly onDeath: (error: unknown) => void;
+  /** See {@link SqliteStore.stoppedTypes}. */
+  readonly stoppedTypes: () => readonly TypeKey[];
+}
+
+export function threadEvents(options: SqliteOptions): ThreadEvents {
+  let stopped: readonly TypeKey[] = [];
+  return {
+    onEvent(event) {
+      if (event.kind === 'stopped') stopped = event.types;
+      reportEvent(event, options);
+    },
+    onDeath: (error) => options.onDamage?.(`the index in ${options.directory} has stopped: ${String(error)}`),
+    stoppedTypes: () => stopped,
+  };
+}
+
+/**
+ * Starts the thread that writes.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when another process writes
+ */
+export async function startWriter(
+  options: SqliteOptions,
+  { onEvent, onDeath }: ThreadEvents,
+): Promise<{ readonly writer: WorkerCalls; readonly opened: Opened }> {
+  const { directory, maxBytes, cacheBytes } = options;
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
-  let stopped: readonly TypeKey[] = [];
-  const onEvent = (event: WorkerEvent): void => {
-    if (event.kind === 'stopped') stopped = event.types;
-    reportEvent(event, options);
-  };
-  const onDeath = (error: unknown): void =>
-    options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
   const onWriterDeath = (error: unknown): void => {
     onDeath(error);
     options.onBroken?.();
   };
   const data: WriterData = { directory, maxBytes, cacheBytes: cacheBytes ?? writerCacheBytes, log, pathsDigest };
   const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath: onWriterDeath });
-  let opened: Opened;
   try {
-    opened = (await writer.call('opened', undefined)) as Opened;
+    return { writer, opened: (await writer.call('opened', undefined)) as Opened };
   } catch (error) {
     await writer.close();
     throw openingError(error);
   }
-  const { file } = opened;
-  const readerData = { file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits: options.bodyLimits };
-  const readers = new ReaderThreads({ count, data: readerData, onEvent, onDeath });
-  return new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+}
+
+/** Who writes, and what the file says of itself. */
+export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
+  readonly opened: Opened;
+}
+
+/** Starts what reads the file of a writer. */
+export function openReaders(
+  options: SqliteOptions,
+  { onEvent, onDeath, stoppedTypes }: ThreadEvents,
+  { writer, opened, newest }: StoreParts,
+): SqliteIndex {
+  const { readers: count = 1, cacheBytes, bodyLimits } = options;
+  const data = { file: opened.file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits };
+  const readers = new ReaderThreads({ count, data, onEvent, onDeath });
+  return new SqliteIndex({ writer, readers, newest, points: openPointReader(opened.file) }, opened, stoppedTypes);
 }
 
 function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBroken }: SqliteOptions): void {
@@ -115,7 +153,7 @@ function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBro
 }
 
 /** The writer's answer when it has opened the file. */
-interface Opened {
+export interface Opened {
   readonly file: string;
   readonly storeId: string;
   readonly sequence: number;
@@ -141,24 +179,28 @@ interface Connections {
   readonly readers: ReaderThreads;
   /** On this thread. */
   readonly points: PointReader;
+  /** Sequence of the last commit in the file; undefined when nobody but `writer` commits. */
+  readonly newest?: (() => number) | undefined;
 }
 
-class SqliteIndex implements SqliteStore {
+export class SqliteIndex implements SqliteStore {
   readonly id: string;
   readonly limits = { maxOffset };
   readonly stoppedTypes: () => readonly TypeKey[];
   readonly #writer: WorkerCalls;
   readonly #readers: ReaderThreads;
   readonly #points: PointReader;
+  readonly #newest: (() => number) | undefined;
   readonly #scopes = new SentScopes();
   readonly #versions: IndexVersions;
   readonly #listeners = new Set<(resourceVersion: string) => void>();
   #sequence: number;
 
-  constructor({ writer, readers, points }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
+  constructor({ writer, readers, points, newest }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
     this.#writer = writer;
     this.#readers = readers;
     this.#points = points;
+    this.#newest = newest;
     this.id = opened.storeId;
     this.#versions = indexVersionsOf(opened.storeId);
     this.#sequence = opened.sequence;
@@ -217,7 +259,7 @@ class SqliteIndex implements SqliteStore {
   }
 
   resourceVersion(): string {
-    return this.#versions.make(this.#sequence);
+    return this.#versions.make(Math.max(this.#sequence, this.#newest?.() ?? 0));
   }
 
   async oldestResourceVersion(): Promise<string> {
@@ -258,6 +300,11 @@ class SqliteIndex implements SqliteStore {
     this.#points.close();
     await this.#readers.close();
     await this.#writer.close();
+  }
+
+  /** Tells listeners of commits up to there that another process has made. */
+  noticeCommits(): void {
+    if (this.#newest !== undefined) this.#advance(this.#newest());
   }
 
   #advance(to: number): void {
