@@ -97,10 +97,7 @@ interface ObjectAnswers {
   answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
 }
 
-function makeObjectAnswers({
-  clusters,
-  hub,
-}: LocalParts): ObjectAnswers {
+function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
   const { store, identity } = clusters;
   const resources = {
     clusters: clustersResource(identity),

@@ -67,7 +67,10 @@ export type RunningSinks = Omit<RunningAudit, keyof Audit>;
  * Opens the sinks alone, for other processes that make the events.
  * @throws ConfigurationError as {@link startAudit}
  */
-export async function startAuditSinks(config: AuditConfig, parts: Omit<AuditParts, 'reloading'>): Promise<RunningSinks> {
+export async function startAuditSinks(
+  config: AuditConfig,
+  parts: Omit<AuditParts, 'reloading'>,
+): Promise<RunningSinks> {
   const counts = countsOf(config);
   return runningSinks(await openSinks(config, parts, counts), counts);
 }

@@ -22,11 +22,7 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number
 }
 
 /** Reports settings that cannot be combined with more than one worker. */
-export function refuseWithWorkers(
-  config: Pick<Config, 'limits'>,
-  workers: number,
-  fault: Fault,
-): void {
+export function refuseWithWorkers(config: Pick<Config, 'limits'>, workers: number, fault: Fault): void {
   if (workers === 1) return;
   if (config.limits.userQps !== Infinity)
     fault('--user-qps', 'not with --workers above 1: the requests of one user over time are counted by one process');

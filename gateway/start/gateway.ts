@@ -1,5 +1,5 @@
-// Puts one process together that answers requests, from its configuration. Everything that can fail is done before the listener
-// opens, so a gateway serves completely or does not start.
+// Puts one process together that answers requests, from its configuration. Everything that can fail is done before the
+// listener opens, so a gateway serves completely or does not start.
 import { join } from 'node:path';
 import { versionInfo } from '../api/version.ts';
 import type { Config } from '../config/configuration.ts';

@@ -1,12 +1,11 @@
 // The messages between the first process and its workers. None of them says who somebody is or which clusters there
 // are: each worker finds that out by itself.
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
-import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import type { PeerMessage } from '../../search/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';
-import type { WireError } from './wire-error.ts';
+import type { StartFault, WireError } from './wire-error.ts';
 
 /** Everything a worker needs to start. */
 export interface WorkerStart {
@@ -21,9 +20,6 @@ export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
 /** What the first process shows of a gateway; `opsUrl` for its scheme. */
 export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
-
-/** Why a worker does not start. */
-export type StartFault = { readonly faults: readonly ConfigurationFault[] } | { readonly error: WireError };
 
 /** Without what cannot be sent. */
 export type PluginRun = Omit<ExecRun, 'signal'>;

@@ -22,11 +22,7 @@ export interface SentSinks {
 /** Bytes of lines that may wait for the first process before a sink counts as full. */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
-export function makeSentSinks(
-  accepting: SinkStates,
-  config: AuditConfig | undefined,
-  first: FirstProcess,
-): SentSinks {
+export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undefined, first: FirstProcess): SentSinks {
   let current = accepting;
   const makeSink = (sink: AuditSink['name']): AuditSink => {
     const waits = sink === 'webhook' && config?.webhook?.mode === 'blocking';

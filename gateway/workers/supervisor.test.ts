@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { makeLog } from '../operations/log.ts';
 import { startSupervisor } from './supervisor.ts';
 import type { Supervisor, SupervisorOptions } from './supervisor.ts';
-import type { MetricReading, StartFault, ToWorker, WorkerStart } from './messages.ts';
+import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';
+import type { StartFault } from './wire-error.ts';
 import type { UnsentSocket, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
 /** A worker process that does what the test says. */
@@ -32,7 +33,13 @@ class Pretended implements WorkerProcess {
 
   end(isDrained = false): void {
     this.isReady = false;
-    this.#events.onEnd(this, { code: isDrained ? 0 : 1, signal: null, isDrained, fault: this.fault, unsent: this.unsent });
+    this.#events.onEnd(this, {
+      code: isDrained ? 0 : 1,
+      signal: null,
+      isDrained,
+      fault: this.fault,
+      unsent: this.unsent,
+    });
   }
 
   send(message: ToWorker): void {

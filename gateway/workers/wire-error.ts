@@ -1,9 +1,9 @@
 // Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
 // of any other error nothing but the fact is sent.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
+import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
-import type { StartFault } from './messages.ts';
 
 /** A GatewayError without its cause, which is logged where it was thrown. */
 export interface WireError {
@@ -11,6 +11,9 @@ export interface WireError {
   readonly message: string;
   readonly details: ErrorDetails;
 }
+
+/** Why a worker does not start. */
+export type StartFault = { readonly faults: readonly ConfigurationFault[] } | { readonly error: WireError };
 
 export function wireErrorOf(error: unknown): WireError {
   if (error instanceof GatewayError) return { code: error.code, message: error.message, details: error.details };

@@ -9,7 +9,8 @@ import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { makeChannel } from './channel.ts';
 import type { Channel } from './channel.ts';
-import type { FromWorker, MetricReading, Port, ReadyWorker, StartFault, ToWorker } from './messages.ts';
+import type { FromWorker, MetricReading, Port, ReadyWorker, ToWorker } from './messages.ts';
+import type { StartFault } from './wire-error.ts';
 
 /** A worker. */
 export interface WorkerProcess {

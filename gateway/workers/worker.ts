@@ -32,7 +32,10 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   const hosted = new HostedParts(first, makeSentSinks(sinks, config.audit, first));
   const log = makeLog(config.logLevel);
   const gateway = await startGateway({ ...config, shutdownDelayMs: 0 }, log, version, hosted);
-  first.send({ kind: 'ready', worker: { caFile: gateway.caFile, selfToken: gateway.selfToken, opsUrl: gateway.opsUrl } });
+  first.send({
+    kind: 'ready',
+    worker: { caFile: gateway.caFile, selfToken: gateway.selfToken, opsUrl: gateway.opsUrl },
+  });
   void gateway.indexNote?.then((text) => first.send({ kind: 'note', text }));
   return new RunningWorker(first, hosted, gateway);
 }

@@ -1,5 +1,6 @@
 // How members are followed, for several processes that share one index: the one that writes follows them and tells the
-// others, which answer from what they were told. A process that begins to write goes on from the positions in the store.
+// others, which answer from what they were told. A process that begins to write goes on from the positions in the
+// store.
 import { isDeepStrictEqual } from 'node:util';
 import type { IndexPeers } from '../peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';

@@ -77,3 +77,12 @@ test('a position of the process before goes on unless roles or bindings have cha
   assert.equal(await issued.before(secrets, '060', ...now('one')), undefined);
   await assert.rejects(issued.before(secrets, '059', ...now('one')), { code: 'EXPIRED' });
 });
+
+test('where other processes answer, too, a position of theirs goes on unless roles or bindings have changed since', async () => {
+  const later = { ...store, resourceVersion: () => '050' };
+  const issued = makeIssuedRights(later, false);
+  issued.note(secrets, '059', scope('one'));
+  assert.equal(await issued.before(secrets, '059', ...now('one')), undefined, 'issued here');
+  assert.equal(await issued.before(secrets, '060', ...now('one')), undefined);
+  await assert.rejects(issued.before(secrets, '058', ...now('one')), { code: 'EXPIRED' });
+});

@@ -51,10 +51,7 @@ const mostStretches = 4;
  * @param store opened by this process, which has issued nothing yet
  * @param isAlone false: other processes answer from the store, too
  */
-export function makeIssuedRights(
-  store: Pick<IndexStore, 'changes' | 'resourceVersion'>,
-  isAlone = true,
-): IssuedRights {
+export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVersion'>, isAlone = true): IssuedRights {
   const openedAt = store.resourceVersion();
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
@@ -87,7 +84,8 @@ export function makeIssuedRights(
         }
       }
       // Every cluster that comes or goes brings or takes its roles and bindings, too.
-      if ((position < openedAt || !isKnown) && (await store.changes(position, rightsKeys, 1)).length > 0) throw changed();
+      if ((position < openedAt || !isKnown) && (await store.changes(position, rightsKeys, 1)).length > 0)
+        throw changed();
       if (others.size === 0) return undefined;
       if (isSame || others.size > 1) throw changed();
       return [...others.values()][0];

@@ -196,7 +196,11 @@ export class SqliteIndex implements SqliteStore {
   readonly #listeners = new Set<(resourceVersion: string) => void>();
   #sequence: number;
 
-  constructor({ writer, readers, points, newest }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
+  constructor(
+    { writer, readers, points, newest }: Connections,
+    opened: Opened,
+    stoppedTypes: () => readonly TypeKey[],
+  ) {
     this.#writer = writer;
     this.#readers = readers;
     this.#points = points;
