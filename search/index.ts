@@ -139,7 +139,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
           peers: options.peers,
           writing: store.writing,
           start: () => followClusters(options, store, selection),
-          onError: (error) => options.log.error({ err: error }, 'index: members cannot be followed'),
+          onBroken: (error) => {
+            options.log.error({ err: error }, 'index: members cannot be followed');
+            options.onBroken();
+          },
         }));
     closers.push(() => sync.close());
     const samples = new Map<string, RightsSamples>();

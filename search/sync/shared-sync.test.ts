@@ -80,7 +80,7 @@ function followed(first: readonly ClusterState[]) {
 }
 
 const never = new Promise<void>(() => undefined);
-const onError = (error: unknown): never => assert.fail(String(error));
+const onBroken = (error: unknown): never => assert.fail(String(error));
 const pods = new Set(['pods.']);
 
 test('a process that does not follow says of the members what the one that follows says', async () => {
@@ -90,9 +90,9 @@ test('a process that does not follow says of the members what the one that follo
     peers: peers[0]!,
     writing: Promise.resolve(),
     start: async () => own.handle,
-    onError,
+    onBroken,
   });
-  const other = await startSharedSync({ peers: peers[1]!, writing: never, start: assert.fail as never, onError });
+  const other = await startSharedSync({ peers: peers[1]!, writing: never, start: assert.fail as never, onBroken });
   assert.deepEqual(other.state(), one.state());
   const parts = other.stateOf(pods);
   assert.deepEqual(
@@ -114,9 +114,9 @@ test('a change is told once, a cluster that is gone is gone everywhere', async (
     peers: peers[0]!,
     writing: Promise.resolve(),
     start: async () => own.handle,
-    onError,
+    onBroken,
   });
-  const other = await startSharedSync({ peers: peers[1]!, writing: never, start: assert.fail as never, onError });
+  const other = await startSharedSync({ peers: peers[1]!, writing: never, start: assert.fail as never, onBroken });
   const changed = new Promise<void>((resolve) => other.onChange(resolve));
   own.change([stateOf('m2', { objects: 2 })]);
   await changed;
@@ -137,7 +137,7 @@ test('a process that begins to write says what it follows itself, and tells the 
     peers: peers[0]!,
     writing: Promise.resolve(),
     start: async () => first.handle,
-    onError,
+    onBroken,
   });
   const turn = Promise.withResolvers<void>();
   const second = followed([stateOf('m1', { phase: 'waiting' })]);
@@ -145,12 +145,28 @@ test('a process that begins to write says what it follows itself, and tells the 
     peers: peers[1]!,
     writing: turn.promise,
     start: async () => second.handle,
-    onError,
+    onBroken,
   });
   await one.close();
-  const third = startSharedSync({ peers: peers[0]!, writing: never, start: assert.fail as never, onError });
+  const third = startSharedSync({ peers: peers[0]!, writing: never, start: assert.fail as never, onBroken });
   turn.resolve();
   assert.equal((await third).state()[0]!.types[0]!.phase, 'waiting');
   assert.equal(other.confirmedAtMs('m1-uid/1', type), 5000);
   await Promise.all([(await third).close(), other.close()]);
+});
+
+test('when all processes end, one that was told nothing yet waits no longer', async () => {
+  const { peers } = peersOf(1);
+  const ending = { ...peers[0]!, isEnding: () => true };
+  const start = startSharedSync({ peers: ending, writing: never, start: assert.fail as never, onBroken });
+  await assert.rejects(start, { code: 'INDEX_UNAVAILABLE' });
+});
+
+test('a process that cannot follow although it writes says that the index must start again', async () => {
+  const { peers } = peersOf(1);
+  const broken = Promise.withResolvers<unknown>();
+  const start = (): Promise<SyncHandle> => Promise.reject(new Error('the store cannot be read'));
+  const sync = startSharedSync({ peers: peers[0]!, writing: Promise.resolve(), start, onBroken: broken.resolve });
+  await assert.rejects(sync, /cannot be read/);
+  assert.match(String(await broken.promise), /cannot be read/);
 });

@@ -2,6 +2,7 @@
 // others, which answer from what they were told. A process that begins to write goes on from the positions in the
 // store.
 import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from '../peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { ClusterState, PartState, SyncHandle, TypeState } from './sync-types.ts';
@@ -12,7 +13,8 @@ export interface SharedSyncOptions {
   readonly writing: Promise<void>;
   /** Begins to follow. */
   readonly start: () => Promise<SyncHandle>;
-  readonly onError: (error: unknown) => void;
+  /** The members cannot be followed: the index must be closed and started again. */
+  readonly onBroken: (error: unknown) => void;
 }
 
 /** Changes within this time are told together. */
@@ -21,12 +23,21 @@ const gatherMs = 100;
 const tellEveryMs = 2_000;
 /** A writer that is there answers at once; without any, this process is about to be it. */
 const askEveryMs = 500;
+const longestAsks = 40;
 
-/** Resolves when this process follows the members, or was told how another does. */
+/**
+ * Resolves when this process follows the members, or was told how another does.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when nobody tells for long, or all processes end
+ */
 export async function startSharedSync(options: SharedSyncOptions): Promise<SyncHandle> {
   const sync = new SharedSync(options);
-  await sync.known;
-  return sync;
+  try {
+    await sync.known;
+    return sync;
+  } catch (error) {
+    await sync.close();
+    throw error;
+  }
 }
 
 class SharedSync implements SyncHandle {
@@ -45,17 +56,28 @@ class SharedSync implements SyncHandle {
   #isClosed = false;
 
   constructor(options: SharedSyncOptions) {
-    const { peers, writing, onError } = options;
+    const { peers, writing, onBroken } = options;
     this.#options = options;
     this.known = this.#known.promise;
     this.#endMessages = peers.onMessage((message) => {
       if (message.kind === 'states') this.#take(message);
       else if (this.#own !== undefined) this.#tellAll();
     });
-    const ask = (): void => peers.send({ kind: 'states-wanted' });
+    let asks = 0;
+    const ask = (): void => {
+      asks += 1;
+      if (asks > longestAsks || peers.isEnding())
+        this.#known.reject(new GatewayError('INDEX_UNAVAILABLE', 'no process of the gateway follows the clusters'));
+      else peers.send({ kind: 'states-wanted' });
+    };
     this.#asking = setInterval(ask, askEveryMs).unref();
     ask();
-    this.#starting = writing.then(() => this.#begin()).catch(onError);
+    this.#starting = writing
+      .then(() => this.#begin())
+      .catch((error: unknown) => {
+        this.#known.reject(error);
+        onBroken(error);
+      });
   }
 
   state(): readonly ClusterState[] {

@@ -15,7 +15,7 @@ export interface SharedStore extends SqliteStore {
 }
 
 export interface SharedStoreOptions extends SqliteOptions {
-  /** False: this process does not begin to write. */
+  /** False: this process does not begin to write, and waits for nobody who does. */
   readonly mayWrite: () => boolean;
 }
 
@@ -40,7 +40,7 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Shar
     await writer.look();
     const shared = openSharedFile(file);
     if (shared !== undefined) return watched(options, writer, shared, events);
-    if (performance.now() > untilMs) {
+    if (performance.now() > untilMs || !options.mayWrite()) {
       await writer.close();
       throw new GatewayError('INDEX_UNAVAILABLE', `the index in ${options.directory} cannot be read yet`);
     }
