@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
@@ -142,8 +142,10 @@ const kubectlArgs = (...args: readonly string[]): string[] => [
 ];
 async function kubectl(...args: readonly string[]): Promise<string[]> {
   const options = { env: { PATH: process.env['PATH'], HOME: plane.dir } };
+  const before = await connections();
   const { stdout, stderr } = await run(plane.binaries['kubectl']!, kubectlArgs(...args), options);
   assert.equal(stderr, '');
+  await eventually('its connection is closed', async () => isDeepStrictEqual(await connections(), before));
   return stdout.trimEnd().split('\n');
 }
 
