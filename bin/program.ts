@@ -192,7 +192,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
     .option('--tls-private-key-file <pem>', 'key of that certificate')
     .option(
       '--workers <n>',
-      'processes that serve, beside one that watches; not with an index, --identity self or --user-qps (default: 1)',
+      'processes that serve, beside one that accepts connections for them; not with --user-qps (default: 1)',
     );
   addLimitsFlags(serve);
   addAuditFlags(serve);

@@ -6,7 +6,6 @@ import { GatewayError } from '../cache/model/errors.ts';
 import { readConfig } from './config/config.ts';
 import type { Config } from './config/configuration.ts';
 import type { ConfigInput } from './config/written.ts';
-import { startGateway } from './start/gateway.ts';
 import type { Gateway } from './start/gateway.ts';
 import { makeLog } from './operations/log.ts';
 import { timeScaleVariable } from './config/time-scale.ts';
@@ -22,8 +21,11 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // The code for several worker processes is imported only when it is needed, since most gateways have one process.
-    const start = config.workers === 1 ? startGateway : (await import('./workers/first-process.ts')).startWorkers;
+    // Loaded on use: the first of several processes needs little of what a gateway is.
+    const start =
+      config.workers === 1
+        ? (await import('./start/gateway.ts')).startGateway
+        : (await import('./workers/first-process.ts')).startWorkers;
     const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
     log.info({ url: gateway.url, ops: gateway.opsUrl }, 'serving');

@@ -1,7 +1,7 @@
-// The secret that seals continue tokens. Replicas that answer for one another must share it, or each refuses the tokens
-// of the other. It lies beside the index, whose pages the tokens are for.
+// The secret that seals continue tokens. Processes that answer for one another must share it, or each refuses the
+// tokens of the other. It lies beside the index, whose pages the tokens are for.
 import { randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContinueKeys } from './query/continue.ts';
 
@@ -15,11 +15,20 @@ export function readContinueKeys(folder: string): ContinueKeys {
   const file = join(folder, 'continue.key');
   const known = readIfThere(file);
   if (known !== undefined && known.length === keyBytes) return [known];
+  if (known !== undefined) rmSync(file, { force: true });
   const made = randomBytes(keyBytes);
   const partial = `${file}.${process.pid}.new`;
   writeFileSync(partial, made, { mode: 0o600 });
-  renameSync(partial, file);
-  return [made];
+  try {
+    // Not a rename, which would replace the key that another process has just made.
+    linkSync(partial, file);
+    return [made];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return [readFileSync(file)];
+  } finally {
+    rmSync(partial);
+  }
 }
 
 function readIfThere(file: string): Buffer | undefined {

@@ -16,6 +16,7 @@ import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
+import type { IndexPeers } from './peers.ts';
 import { makeMemberReviews } from './member-reviews.ts';
 import { makeModeFile } from './rights/mode-file.ts';
 import type { RightsChoice } from './rights/modes.ts';
@@ -24,13 +25,15 @@ import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
 import { makeStoredTypes } from './stores/stored-types.ts';
-import { openSqliteStore } from './stores/sqlite/store.ts';
+import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
+import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
 import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
 import type { Selection } from './sync/discover/selection.ts';
 import { makeSettled } from './sync/settled.ts';
+import { startSharedSync } from './sync/shared-sync.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { localSyncView } from './sync/sync-view.ts';
@@ -86,6 +89,8 @@ export interface IndexOptions {
   readonly timing?: Partial<SyncTiming>;
   /** By what the index's own times are shortened for a test; 1 otherwise. */
   readonly timeScale: number;
+  /** Other processes that answer from the same folder; undefined: there are none. */
+  readonly peers?: IndexPeers | undefined;
 }
 
 /** An index that runs. */
@@ -133,7 +138,17 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   };
   try {
     const continueKeys = readContinueKeys(folder);
-    const following = await followClusters(options, store, selection);
+    const following = await (options.peers === undefined
+      ? followClusters(options, store, selection)
+      : startSharedSync({
+          peers: options.peers,
+          writing: store.writing,
+          start: () => followClusters(options, store, selection),
+          onBroken: (error) => {
+            options.log.error({ err: error }, 'index: members cannot be followed');
+            options.onBroken();
+          },
+        }));
     closers.push(() => following.close());
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
@@ -162,8 +177,8 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-function openStore({ folder, maxBytes, log, onBroken }: IndexOptions): Promise<IndexStore> {
-  return openSqliteStore({
+async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOptions): Promise<WrittenStore> {
+  const settings: SqliteOptions = {
     directory: join(folder, 'sqlite'),
     ...(maxBytes === Infinity ? {} : { maxBytes }),
     onDamage: (message) => log.error({}, `index: ${message}`),
@@ -173,7 +188,16 @@ function openStore({ folder, maxBytes, log, onBroken }: IndexOptions): Promise<I
         log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
       else log.info({}, 'index: there is room again');
     },
-  });
+  };
+  if (peers === undefined) return Object.assign(await openSqliteStore(settings), { writing: Promise.resolve() });
+  const store = await openSharedStore({ ...settings, mayWrite: () => !peers.isEnding() });
+  void store.writing.then(() => log.info({}, 'index: this process writes it'));
+  return store;
+}
+
+interface WrittenStore extends IndexStore {
+  /** Resolves when this process writes it. */
+  readonly writing: Promise<void>;
 }
 
 function followClusters(

@@ -18,37 +18,22 @@ export interface ClusterEvents {
    * @throws GatewayError BAD_REQUEST when it is not a decimal number
    */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
-  /** The kept events. Another store that is made from them gives the same answers to `since`. */
-  history(): ClusterHistory;
 }
 
-/** Events that are kept, for example to hand them to another store. */
-export interface ClusterHistory {
-  readonly events: readonly ClusterEvent[];
-  /** Events up to this version are not kept. */
-  readonly startVersion: number;
-  /** resourceVersion of the last change. */
-  readonly version: number;
-}
-
-/**
- * Makes the change events of one store of clusters.
- * @param past events of an earlier process; its `version` is that of the state the store begins with
- * @param historyLength how many events are kept
- * @param onListenerError called when a listener throws
- */
+/** @param startVersion that of the state the store begins with; events before it are not remembered */
 export function makeClusterEvents(
-  past: ClusterHistory,
+  startVersion: number,
   historyLength: number,
   onListenerError: ((error: unknown) => void) | undefined,
 ): ClusterEvents {
   // Each listener with the version at which it subscribed. It is not called for events up to that version, since it
   // could already read their result.
   const listeners = new Map<ClusterListener, number>();
-  const history: ClusterEvent[] = [...past.events];
+  const history: ClusterEvent[] = [];
   const queue: ClusterEvent[] = [];
   let delivering = false;
-  let { version, startVersion } = past;
+  let version = startVersion;
+  let rememberedFrom = startVersion;
 
   return {
     get version() {
@@ -64,7 +49,7 @@ export function makeClusterEvents(
       const surplus = history.length - historyLength;
       if (surplus > 0) {
         const dropped = history.splice(0, surplus);
-        startVersion = Number(dropped.at(-1)?.record.resourceVersion ?? startVersion);
+        rememberedFrom = Number(dropped.at(-1)?.record.resourceVersion ?? rememberedFrom);
       }
       queue.push(...events);
       if (delivering) return;
@@ -88,11 +73,10 @@ export function makeClusterEvents(
         throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
       }
       const since = Number(resourceVersion);
-      // A version above the latest comes from another process whose clock was ahead. The client must list again.
-      if (since < startVersion || since > version) return 'expired';
+      // A version from the future is of another process whose clock was ahead: only a new list helps that client.
+      if (since < rememberedFrom || since > version) return 'expired';
       return history.filter((event) => Number(event.record.resourceVersion) > since);
     },
-    history: () => ({ events: [...history], startVersion, version }),
   };
 }
 

@@ -2,7 +2,6 @@
 // change is stored, so a listener always reads the state after all events of that change.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
-import type { ClusterHistory } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
 import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
@@ -44,8 +43,6 @@ export interface ClusterStore extends ClusterReader {
    * before.
    */
   setStatus(uid: string, status: ClusterStatus): boolean;
-  /** The events that are kept for eventsSince(). */
-  history(): ClusterHistory;
 }
 
 export interface ClusterStoreOptions {
@@ -73,8 +70,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   let sorted: readonly ClusterRecord[] | undefined;
   // Microseconds since 1970 are about 1.8e15, which a number holds exactly for the next two centuries.
   const version = Math.floor(now() * 1000);
-  const past = { events: [], startVersion: version, version };
-  const changes = makeClusterEvents(past, options.historyLength ?? 1000, options.onListenerError);
+  const changes = makeClusterEvents(version, options.historyLength ?? 1000, options.onListenerError);
   const { nextVersion, publish } = changes;
 
   function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
@@ -119,7 +115,6 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     setStatus,
     subscribe: changes.subscribe,
     eventsSince: changes.since,
-    history: changes.history,
   };
 }
 

@@ -34,8 +34,6 @@ import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 /** What is needed to answer requests for the gateway's own API. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
-  /** resourceVersion of the cluster store when the gateway started; when undefined, the store's present one is used. */
-  readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
@@ -106,16 +104,12 @@ interface ObjectAnswers {
   answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
 }
 
-function makeObjectAnswers({
-  clusters,
-  hub,
-  startVersion = clusters.store.resourceVersion,
-}: LocalParts): ObjectAnswers {
+function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
   const { store, identity } = clusters;
   const resources = {
     clusters: clustersResource(identity),
     clustergateways: clusterGatewaysResource,
-    virtualclusters: virtualClustersResource(startVersion),
+    virtualclusters: virtualClustersResource(store.resourceVersion),
   };
   const health = { store, hub, versions: makeViewVersions(store) };
   return {

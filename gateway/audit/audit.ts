@@ -34,8 +34,8 @@ export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
-  /** Where events go when another process writes them to file and webhook; undefined when this process does. */
-  readonly sinks?: readonly AuditSink[];
+  /** Sinks that another process keeps; without them those of the configuration are opened here. */
+  readonly sinks?: readonly AuditSink[] | undefined;
 }
 
 /**
@@ -50,24 +50,37 @@ export async function startAudit(config: AuditConfig, parts: AuditParts): Promis
   const { overflowPolicyFile } = config;
   if (overflowPolicyFile !== undefined)
     await reloading.add([overflowPolicyFile], (text) => (overflow = readOverflowPolicy(text, overflowPolicyFile)));
-  const names: AuditSink['name'][] = [];
-  if (config.log !== undefined) names.push('log');
-  if (config.webhook !== undefined) names.push('webhook');
-  const counts = makeAuditCounts(names);
+  const counts = countsOf(config);
   const { sinks, spool, close } =
     parts.sinks === undefined ? await openSinks(config, parts, counts) : opened(parts.sinks);
   const recorder = new AuditRecorder({ policy: () => policy, overflow: () => overflow, sinks, counts });
   return {
     begin: (state) => recorder.begin(state),
     end: (state) => recorder.end(state),
-    sinks,
-    register: (registry) => registerAuditMetrics(registry, counts, () => sinks, spool && (() => spool.bytes)),
-    flush: async (timeoutMs) => void (await Promise.all(sinks.map((sink) => sink.flush(timeoutMs)))),
-    close() {
-      for (const sink of sinks) sink.close();
-      close();
-    },
+    ...runningSinks({ sinks, spool, close }, counts),
   };
+}
+
+/** Sinks that are open, for whoever makes the events. */
+export type RunningSinks = Omit<RunningAudit, keyof Audit>;
+
+/**
+ * Opens the sinks alone, for other processes that make the events.
+ * @throws ConfigurationError as {@link startAudit}
+ */
+export async function startAuditSinks(
+  config: AuditConfig,
+  parts: Omit<AuditParts, 'reloading'>,
+): Promise<RunningSinks> {
+  const counts = countsOf(config);
+  return runningSinks(await openSinks(config, parts, counts), counts);
+}
+
+function countsOf({ log, webhook }: AuditConfig): AuditCounts {
+  return makeAuditCounts([
+    ...(log === undefined ? [] : ['log' as const]),
+    ...(webhook === undefined ? [] : ['webhook' as const]),
+  ]);
 }
 
 interface OpenSinks {
@@ -80,9 +93,21 @@ function opened(sinks: readonly AuditSink[]): OpenSinks {
   return { sinks, spool: undefined, close: () => undefined };
 }
 
+function runningSinks({ sinks, spool, close }: OpenSinks, counts: AuditCounts): RunningSinks {
+  return {
+    sinks,
+    register: (registry) => registerAuditMetrics(registry, counts, () => sinks, spool && (() => spool.bytes)),
+    flush: async (timeoutMs) => void (await Promise.all(sinks.map((sink) => sink.flush(timeoutMs)))),
+    close() {
+      for (const sink of sinks) sink.close();
+      close();
+    },
+  };
+}
+
 async function openSinks(
   { log: logConfig, webhook }: AuditConfig,
-  { log, dataDir }: AuditParts,
+  { log, dataDir }: Pick<AuditParts, 'log' | 'dataDir'>,
   counts: AuditCounts,
 ): Promise<OpenSinks> {
   const events = (name: AuditSink['name']): SinkEvents => ({

@@ -59,10 +59,7 @@ export function readConfig(
   const timeScale = readTimeScale(environment, fault);
   if (faults.length > 0) throw new ConfigurationError(faults);
 
-  // With several worker processes there is no index. When the operator configured one, refuseCombinations has reported
-  // it; the default index, which starts with its first request, is dropped here.
-  const index = sections.workers === 1 ? sections.index : undefined;
-  return withTimeScale(Object.freeze({ ...sections, index, timeScale: 1 }), timeScale);
+  return withTimeScale(Object.freeze({ ...sections, timeScale: 1 }), timeScale);
 }
 
 function readIdentityMode({ merged, fault }: Written): IdentityMode {

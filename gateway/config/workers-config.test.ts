@@ -27,16 +27,14 @@ test('settings that cannot be combined with workers are refused with a reason', 
   const two = { workers: '2' };
   assert.equal(fault(two), '');
   for (const workers of ['0', '-1', '65', '1.5', 'two', '']) assert.match(fault({ workers }), /no number from 1 to 64/);
-  assert.match(fault({ ...two, indexResources: 'pods' }), /--workers.*index/);
   assert.match(fault({ ...two, userQps: '5' }), /--user-qps.*--workers/);
   assert.match(fault({ ...two, maxMemory: '256Mi' }), /at least 384Mi/);
-  const { tokenAuthFile: _users, ...self } = { ...plain, ...two, identity: 'self' };
-  assert.throws(() => readConfig(self, {}, false), /--workers.*--identity=self/s);
 });
 
-test('an index that would start with the first question does not exist beside workers', () => {
-  assert.equal(readConfig({ ...plain, workers: '2' }, {}, false).index, undefined);
-  assert.equal(fault({ workers: '2', indexResources: 'none' }), '');
+test('an index, or one person alone, may have workers', () => {
+  assert.notEqual(readConfig({ ...plain, workers: '2', indexResources: 'pods' }, {}, false).index, undefined);
+  const { tokenAuthFile: _users, ...self } = { ...plain, workers: '2', identity: 'self' };
+  assert.equal(readConfig(self, {}, false).workers, 2);
 });
 
 test('each worker has its part of every bound, and never none of it', () => {

@@ -25,20 +25,9 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number
   return 1;
 }
 
-/** Calls `fault` for each setting that is not possible with more than one worker. */
-export function refuseWithWorkers(
-  config: Pick<Config, 'identity' | 'index' | 'limits'>,
-  workers: number,
-  fault: Fault,
-): void {
+/** Reports settings that cannot be combined with more than one worker. */
+export function refuseWithWorkers(config: Pick<Config, 'limits'>, workers: number, fault: Fault): void {
   if (workers === 1) return;
-  if (config.identity === 'self')
-    fault('--workers', 'not above 1 with --identity=self, which is for one person at this machine');
-  if (config.index?.startsAtOnce === true)
-    fault(
-      '--workers',
-      'not above 1 with an index: run a second gateway with --index-resources for it, and leave the flags of the index out here',
-    );
   if (config.limits.userQps !== Infinity)
     fault(
       '--user-qps',

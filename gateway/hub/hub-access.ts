@@ -9,7 +9,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import { startHubTrust } from './hub-trust.ts';
-import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts';
+import type { HubTrust } from './hub-trust.ts';
 import type { Log } from '../operations/log.ts';
 import type { MetricsReviews } from '../operations/metrics-protection.ts';
 
@@ -43,25 +43,11 @@ export function startHubAccess(
   log: Log,
 ): HubAccess {
   const onError = (error: unknown): void => log.error({ err: error }, 'the trust of the hub could not be followed');
-  return makeHubAccess(client, config, startHubTrust(client, { ...trustReports(log), onError }));
-}
-
-/** Callbacks that log when the trust of the hub has a problem, and when the problem is gone. */
-export function trustReports(log: Log): HubTrustReports {
-  return {
+  const { synced, close, ...trust } = startHubTrust(client, {
     onFault: (message) => log.error({ fault: message }, 'the trust of the hub has a problem'),
     onRecovered: (message) => log.info({ fault: message }, 'a problem of the trust of the hub is gone'),
-  };
-}
-
-/**
- * Makes the hub's decisions about callers available, with trusted CAs that the caller of this function watches already.
- */
-export function makeHubAccess(
-  client: Pick<HubClient, 'request'>,
-  config: HubAccessConfig,
-  { synced, close, ...trust }: StartedHubTrust,
-): HubAccess {
+    onError,
+  });
   const review = makeHubReview({ client });
   const tokens = makeTokenReviewAuthenticator({
     review,

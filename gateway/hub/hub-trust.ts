@@ -1,8 +1,7 @@
-// Which CAs the hub trusts: for client certificates, and for the front proxy (requestheader). They come from the
-// ConfigMap that every kube-apiserver publishes, which is watched. An invalid change keeps the last valid CAs and is
-// reported; a key that is removed ends the trust. Security: each kind of certificate is verified against its own CAs
-// only, although the listener asks clients for certificates of both.
-import { isDeepStrictEqual } from 'node:util';
+// Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API
+// server publishes, followed for change. A bad edit keeps the last good trust and is reported; a key that was removed
+// ends the trust. Each of the two is checked against its own authorities, although the listener asks clients for
+// certificates of both.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
@@ -27,14 +26,7 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener that is called after `clientCas()` has changed. */
   onClientCas(listener: () => void): void;
-  /**
-   * The `data` of the hub's ConfigMap with trusted CAs, as it is in use; invalid changes are left out. Undefined before
-   * it was read.
-   */
-  inForce(): Readonly<Record<string, unknown>> | undefined;
-  /** Sets the one listener that is called after `inForce()` has changed. */
-  onInForce(listener: () => void): void;
-  /** Problems at present, as texts for people; empty when there are none. */
+  /** What is wrong now. */
   faults(): readonly string[];
 }
 
@@ -92,13 +84,9 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly #requestHeader: ReturnType<typeof makeRequestHeaderAuthenticator>;
   readonly #faults: PartFaults;
   readonly #listeners: (() => void)[] = [];
-  /** The last valid data of each part of the ConfigMap: client CA and front proxy. */
-  readonly #good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
   #certificates: ClientCertificateAuthenticator | undefined;
   #clientCa = '';
   #frontProxyCa = '';
-  #inForce: Readonly<Record<string, unknown>> | undefined;
-  #inForceChanged: (() => void) | undefined;
 
   constructor(reports: HubTrustReports, now: () => number) {
     this.#now = now;
@@ -111,8 +99,6 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#certificates?.authenticate(request);
   readonly clientCas = (): string => [this.#clientCa, this.#frontProxyCa].filter((pem) => pem !== '').join('\n');
   readonly onClientCas = (listener: () => void): void => void this.#listeners.push(listener);
-  readonly inForce = (): Readonly<Record<string, unknown>> | undefined => this.#inForce;
-  readonly onInForce = (listener: () => void): void => void (this.#inForceChanged = listener);
   readonly faults = (): readonly string[] => this.#faults.all();
 
   readonly apply = (objects: HubObjects): void => {
@@ -126,11 +112,6 @@ class ConfigMapTrust implements AppliedHubTrust {
     this.#faults.set('object', undefined);
     const before = this.clientCas();
     this.#applyData((object['data'] ?? {}) as Readonly<Record<string, unknown>>);
-    const next = { ...this.#good.frontProxy, ...this.#good.clientCa };
-    if (!isDeepStrictEqual(next, this.#inForce)) {
-      this.#inForce = next;
-      this.#inForceChanged?.();
-    }
     if (this.clientCas() !== before)
       for (const listener of this.#listeners) this.#faults.attempt(clientCaKey, listener);
   };
@@ -145,16 +126,11 @@ class ConfigMapTrust implements AppliedHubTrust {
 
   /** Uses the new data of both parts of the ConfigMap. A part whose data is invalid keeps its last valid data. */
   #applyData(data: Readonly<Record<string, unknown>>): void {
-    const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
-    this.#faults.attempt(clientCaKey, () => {
-      this.#setClientCa(clientCaData);
-      this.#good.clientCa = clientCaData === undefined ? {} : { [clientCaKey]: clientCaData };
-    });
+    this.#faults.attempt(clientCaKey, () => this.#setClientCa(data[clientCaKey]));
     this.#faults.attempt('front proxy', () => {
       const trust = parseFrontProxyTrust(data);
       this.#requestHeader.replace(trust);
       this.#frontProxyCa = trust?.caPem ?? '';
-      this.#good.frontProxy = frontProxyData;
     });
   }
 

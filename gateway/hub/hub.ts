@@ -5,6 +5,7 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import { startReflector } from '../../cache/hub/reflector.ts';
 import { startHubAccess } from './hub-access.ts';
 import type { HubAccess } from './hub-access.ts';
@@ -25,13 +26,21 @@ export interface Hub {
   close(): void;
 }
 
+/** What a hub depends on. */
+export interface HubParts {
+  readonly log: Log;
+  readonly version: string;
+  /** How plugins of its kubeconfig run. */
+  readonly exec?: ExecSettings | undefined;
+}
+
 /**
  * Connects to the hub.
  * @throws ConfigurationError (rejects) when the kubeconfig or the pod's ServiceAccount cannot be read, or the Secret of
  * the serving certificate cannot be used
  * @throws GatewayError (rejects) HUB_UNAVAILABLE when the hub does not show the Secret of the serving certificate
  */
-export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
+export async function startHub(config: HubConfig, { log, version, exec }: HubParts): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {
     if (fault === undefined) log.info({}, 'the settings of the connection to the hub are good again');
     else log.error({ fault }, 'the settings of the connection to the hub cannot be used; the last good ones are kept');
@@ -39,7 +48,7 @@ export async function startHub(config: HubConfig, log: Log, version: string): Pr
   const connection =
     config.kubeconfig === undefined
       ? await inClusterConnection(process.env, { onProblem })
-      : await readHubKubeconfig(config.kubeconfig, { onProblem });
+      : await readHubKubeconfig(config.kubeconfig, { onProblem, ...(exec === undefined ? {} : { exec }) });
   if (connection === undefined) {
     const message =
       'there is no hub: the process does not run in a pod with a ServiceAccount; give --hub-kubeconfig FILE';

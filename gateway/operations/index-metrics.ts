@@ -16,8 +16,9 @@ type TypeStates = ReturnType<Index['state']>[number]['types'];
 export function registerIndexMetrics(registry: Registry, running: () => Index | undefined, folder: string): void {
   const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
     (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
+  // Processes that share an index tell the same of it.
   const gauge = (name: string, help: string, values: () => MetricValues): void =>
-    registerRead(registry, name, help, 'gauge', values);
+    registerRead(registry, name, help, 'gauge', values, 'max');
 
   gauge(
     'portcullis_index_objects',
@@ -48,7 +49,9 @@ export function registerIndexMetrics(registry: Registry, running: () => Index | 
       })),
   );
   gauge('portcullis_index_bytes', 'What the index takes on disk.', () => single(bytesOf(folder)));
-  gauge('portcullis_index_watchers', 'Open watches on the index.', () => single(running()?.watchers ?? 0));
+  registerRead(registry, 'portcullis_index_watchers', 'Open watches on the index.', 'gauge', () =>
+    single(running()?.watchers ?? 0),
+  );
 }
 
 function bytesOf(folder: string): number {

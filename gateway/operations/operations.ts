@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
+import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { healthResponse } from './health.ts';
@@ -52,6 +53,7 @@ export async function startOperations(
   registry: MetricsPage,
   checks: readonly HealthCheck[],
   protection?: OperationsProtection,
+  openServer: (server: Server, at: HostPort) => Promise<number> = listenAt,
 ): Promise<Operations> {
   const guard = isLoopback(at.host) ? undefined : protection;
   const app = makeApp(registry, checks, guard?.admit);
@@ -62,7 +64,7 @@ export async function startOperations(
       ? undefined
       : createTlsServer({ ...settings, ...guard.tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handle);
   const server = tlsServer ?? createServer(settings, handle);
-  const port = await listenAt(server, at);
+  const port = await openServer(server, at);
   return {
     url: `${tlsServer === undefined ? 'http' : 'https'}://${formatHostPort({ host: at.host, port })}`,
     setTls: ({ cert, key }) => tlsServer?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),

@@ -61,16 +61,7 @@ export interface Probe {
   close(): void;
 }
 
-/** Receives results of probes. Worker processes use them to decide whether to send requests to a cluster. */
-export interface ProbeFindings {
-  answered(cluster: ClusterSpec): void;
-  /** The cluster does not answer: send no requests until `answered` is called. */
-  silent(cluster: ClusterSpec, fault: GatewayError): void;
-  /** The cluster answered 401 to the gateway's credential. */
-  credentialRefused(cluster: ClusterSpec): void;
-}
-
-/** What the health probe needs from other parts of the gateway. */
+/** What a probe depends on. */
 export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;
@@ -79,7 +70,6 @@ export interface ProbeParts {
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
-  readonly findings?: ProbeFindings;
 }
 
 /** Starts to probe every cluster of the store, and each cluster that is added later. */
@@ -189,13 +179,9 @@ class RunningProbe implements Probe {
   }
 
   #noteAnswer({ spec }: ClusterRecord, uid: string, target: Target, readyStatus: number): void {
-    const { findings } = this.#parts;
     this.#silences.delete(uid);
     target.connection.breaker.succeed();
-    findings?.answered(spec);
-    if (readyStatus !== 401) return;
-    spec.credential?.invalidate();
-    findings?.credentialRefused(spec);
+    if (readyStatus === 401) spec.credential?.invalidate();
   }
 
   /**
@@ -205,10 +191,7 @@ class RunningProbe implements Probe {
   #noteFailure({ spec }: ClusterRecord, uid: string, fault: GatewayError): void {
     const silent = isSilence(fault) ? (this.#silences.get(uid) ?? 0) + 1 : 0;
     this.#silences.set(uid, silent);
-    if (silent < silencesToTrip) return;
-    const { connections, findings } = this.#parts;
-    connections.breaker(spec).trip(fault);
-    findings?.silent(spec, fault);
+    if (silent >= silencesToTrip) this.#parts.connections.breaker(spec).trip(fault);
   }
 
   async #versionOf(target: Target, record: ClusterRecord): Promise<string> {

@@ -11,7 +11,7 @@ import { chain, selfChain } from '../chain.ts';
 import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
 import { startListener } from './tls-server.ts';
-import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';
+import type { ConnectionGiver, Listener, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { startLimits } from '../limits/limits.ts';
@@ -42,8 +42,6 @@ export interface FrontendDependencies extends MemberConnections {
   readonly log: Log;
   readonly version: string;
   readonly store: ClusterReader;
-  /** resourceVersion of the cluster store when the gateway started; absent means the present one. */
-  readonly startVersion?: string | undefined;
   readonly users: Pick<Users, 'authenticate' | 'clientCa' | 'onClientCa'>;
   readonly authorizer: Authorizer;
   readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
@@ -69,8 +67,8 @@ export interface Frontend {
    * Begins to listen. New certificates and client CAs are used as soon as they change.
    * @throws Error (rejects) with the system's error code when the address cannot be used
    */
-  open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener>;
-  /** Stops everything except the listener. */
+  open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener>;
+  /** Ends what runs beside the listener. */
   close(): void;
 }
 
@@ -111,7 +109,7 @@ class RunningFrontend implements Frontend {
     this.#refusing = true;
   }
 
-  async open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener> {
+  async open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener> {
     const { config, users } = this.#parts;
     const { connections, addressConnections } = config.limits;
     const steps = config.identity === 'self' ? selfChain : chain;
@@ -120,7 +118,7 @@ class RunningFrontend implements Frontend {
     const listener = await startListener(config.listen, material(), (arrival) => run(steps, arrival, dependencies), {
       lostMs: fixedTimes(config.timeScale).clientLostMs,
       bounds: { total: connections, perAddress: addressConnections },
-      openServer,
+      giver,
       holdings: this.#limits.holdings,
     });
     this.#limits.setConnections(listener.connections);
@@ -161,10 +159,9 @@ class RunningFrontend implements Frontend {
   }
 
   #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
-    const { config, store, openStreams, startVersion, version, hub, index } = this.#parts;
+    const { config, store, openStreams, version, hub, index } = this.#parts;
     return makeLocalAnswers({
       clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
-      startVersion,
       checks: this.checks,
       version,
       clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,

@@ -9,13 +9,13 @@ import type { Operations } from '../operations/operations.ts';
 import type { RunningTracing } from '../tracing/tracing.ts';
 import { addressFault } from './address-fault.ts';
 import { assembled } from './closing.ts';
-import type { Closers } from './closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
+import type { Host } from './host.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
-import type { SharedParts } from './shared-parts.ts';
+import type { SharedParts, StartOptions } from './shared-parts.ts';
 import type { Listener } from './tls-server.ts';
 
 /** A running gateway. */
@@ -36,23 +36,25 @@ export interface Gateway {
   close(): void;
 }
 
+/** A gateway of this process. */
+export interface OwnGateway extends Gateway {
+  /** Whether readyz says so. */
+  isReady(): boolean;
+}
+
 /**
  * Starts a gateway.
  * @throws ConfigurationError (rejects) for a mistake in the configuration; AddressError when an address is in use
  */
-export async function startGateway(config: Config, log: Log, version: string): Promise<Gateway> {
-  return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));
+export async function startGateway(config: Config, log: Log, version: string, host?: Host): Promise<OwnGateway> {
+  return await assembled((closers, closeAll) => assemble({ config, log, version, host, closers }, closeAll));
 }
 
-async function assemble(
-  config: Config,
-  log: Log,
-  version: string,
-  closers: Closers,
-  closeAll: () => void,
-): Promise<Gateway> {
+async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () => void): Promise<OwnGateway> {
+  const { config, log, version, closers, host } = given;
   let unready = false;
-  const parts = await startSharedParts({ config, log, version, closers, shuttingDown: () => unready });
+  const shuttingDown = (): boolean => unready || host?.isEnding() === true;
+  const parts = await startSharedParts({ ...given, shuttingDown });
   const index = startIndexOf(parts);
   const tracing = await startTracingOf(parts);
   const frontend = makeFrontend({
@@ -60,7 +62,6 @@ async function assemble(
     config,
     log,
     version,
-    startVersion: undefined,
     tracing,
     hub: parts.hub?.client,
     index,
@@ -76,6 +77,7 @@ async function assemble(
     caFile: parts.serving.caFile,
     selfToken: parts.users.selfToken,
     indexNote: index?.startNote,
+    isReady: () => frontend.checks.every(({ on, fault }) => !on.includes('readyz') || fault() === undefined),
     async drain() {
       await drain({
         listener,
@@ -109,6 +111,7 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
     openStreams,
     bookmarkIntervalMs,
     timeScale: config.timeScale,
+    peers: options.host?.indexPeers,
     version: () => versionInfo(version, store.list()),
     log,
   });
@@ -143,8 +146,8 @@ async function openListener(
         operations.setTls(serving.current());
       }),
   };
-  const { config, closers } = options;
-  const listener = await frontend.open(shown).catch(addressFault('--listen', config.listen));
+  const { config, closers, host } = options;
+  const listener = await frontend.open(shown, host?.connections).catch(addressFault('--listen', config.listen));
   closers.push(() => listener.close());
   return listener;
 }

@@ -20,22 +20,13 @@ export interface Reloading {
   close(): void;
 }
 
-/**
- * Makes a {@link Reloading} that watches no files yet.
- * @param onApplied called with the texts of files whenever `apply` has accepted them; `label` is the paths of the
- * files, separated by commas
- */
-export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
+export function makeReloading(log: Log): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
   return {
     async add(files, apply) {
       const label = files.join(', ');
-      const read = (): void => {
-        const texts = files.map(readText);
-        apply(...texts);
-        onApplied?.(label, texts);
-      };
+      const read = (): void => apply(...files.map(readText));
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
       // The state of the files is recorded before they are read. So a change between the two counts as a change, and

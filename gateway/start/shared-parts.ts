@@ -1,5 +1,6 @@
-// The parts that are started alike in a gateway of one process and in the supervising process of a gateway with
-// workers: clusters, users, rules, certificates, the operations listener and the probe.
+// The parts of a gateway before its listener: what it knows of clusters, users, rules and certificates, the operations
+// listener, and the probe.
+import type { Registry } from 'prom-client';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
@@ -16,11 +17,11 @@ import type { HealthCheck } from '../operations/health.ts';
 import type { Log } from '../operations/log.ts';
 import { protectMetrics } from '../operations/metrics-protection.ts';
 import { startOperations } from '../operations/operations.ts';
-import type { MetricsPage, Operations } from '../operations/operations.ts';
+import type { Operations } from '../operations/operations.ts';
 import { defaultProbeTiming, startProbe } from '../probe/probe.ts';
-import type { ProbeFindings } from '../probe/probe.ts';
 import { addressFault } from './address-fault.ts';
 import type { Closers } from './closing.ts';
+import type { Host } from './host.ts';
 import { makeMemberConnections } from './member-connections.ts';
 import type { MemberConnections } from './member-connections.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
@@ -40,16 +41,14 @@ export interface StartOptions {
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
-  /** Called with the content of configuration files whenever they have been read and accepted. */
-  readonly onFile?: (label: string, texts: readonly string[]) => void;
+  /** What another process does for this one; undefined for a gateway of one process. */
+  readonly host: Host | undefined;
 }
 
 /** What {@link startSharedParts} has started. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;
-  /** resourceVersion of the cluster store before any source was read. */
-  readonly startVersion: string;
   readonly hub: Hub | undefined;
   readonly sources: Sources;
   readonly users: Users;
@@ -69,26 +68,25 @@ export interface SharedParts extends MemberConnections {
  * does
  */
 export async function startSharedParts(options: StartOptions): Promise<SharedParts> {
-  const { config, log, version, closers, shuttingDown, onFile } = options;
-  const reloading = makeReloading(log, onFile);
+  const { config, log, version, closers, shuttingDown, host } = options;
+  const reloading = makeReloading(log);
   closers.push(() => reloading.close());
   const store = createClusterStore({
     onListenerError: (error) => log.error({ err: error }, 'a listener of the cluster store failed'),
   });
-  const startVersion = store.resourceVersion;
   const members = makeMemberConnections(store, config);
   closers.push(() => members.connections.close('abort'));
-  const hub = config.hub === undefined ? undefined : await startHub(config.hub, log, version);
+  const hub = config.hub === undefined ? undefined : await startHub(config.hub, { log, version, exec: host?.plugins });
   if (hub !== undefined) closers.push(() => hub.close());
-  const sources = await startSources(config, store, hub?.client, log);
+  const sources = await startSources(config, store, hub?.client, log, host?.plugins);
   closers.push(() => sources.close());
   const users = await startUsers(config, reloading, log, hub?.access);
   closers.push(() => users.close());
   const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
-  const { dataDir } = config;
-  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
-  // The audit log is closed last, because closing connections still writes audit events.
+  const auditParts = { reloading, log, dataDir: config.dataDir, sinks: host?.auditSinks };
+  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, auditParts);
+  // Closed last: what connections say while they are closed is recorded.
   if (audit !== undefined) closers.unshift(() => audit.close());
   const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
   closers.push(() => serving.close());
@@ -97,7 +95,6 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
     ...members,
     options,
     store,
-    startVersion,
     hub,
     sources,
     users,
@@ -116,24 +113,23 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
  */
 export async function openOperations(
   { options, hub, serving }: SharedParts,
-  page: MetricsPage,
+  registry: Registry,
   checks: readonly HealthCheck[],
 ): Promise<Operations> {
-  const { opsListen } = options.config;
+  const { config, host } = options;
+  const { opsListen } = config;
   const protection =
     hub === undefined ? undefined : { tls: serving.current(), admit: protectMetrics(hub.access.metrics) };
-  const operations = await startOperations(opsListen, page, checks, protection).catch(
+  const page = host === undefined ? registry : host.metricsPage(registry);
+  const operations = await startOperations(opsListen, page, checks, protection, host?.openOperations).catch(
     addressFault('--ops-listen', opsListen),
   );
   options.closers.push(() => operations.close());
   return operations;
 }
 
-/**
- * Starts to probe the clusters regularly.
- * @param findings receives the results for worker processes; undefined when this is the only process
- */
-export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {
+/** Starts to probe the members. */
+export function probeMembers({ options, store, connections, outgoing }: SharedParts): void {
   const { config, log, closers } = options;
   const { probeTimeoutMs } = fixedTimes(config.timeScale);
   const probe = startProbe({
@@ -143,7 +139,6 @@ export function probeMembers({ options, store, connections, outgoing }: SharedPa
     clusterFault: outgoing.clusterFault,
     log,
     timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs, timeoutMs: probeTimeoutMs },
-    ...(findings === undefined ? {} : { findings }),
   });
   closers.push(() => probe.close());
 }

@@ -11,6 +11,7 @@ import { clusterProxyAddress, makeHubSources } from '../../cache/sources/objects
 import { startHubSources } from '../../cache/sources/hub.ts';
 import { judgedSource } from '../../cache/sources/judged.ts';
 import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
+import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
 import type { SourceProblem, SourceReports } from '../../cache/sources/source.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Config } from '../config/configuration.ts';
@@ -35,20 +36,21 @@ export async function startSources(
   store: ClusterStore,
   client: HubClient | undefined,
   log: Log,
+  exec: ExecSettings = {},
 ): Promise<Sources> {
   const reports: SourceReports = {
     onProblem: ({ file, message }) => log.error({ file, fault: message }, 'a cluster source has a problem'),
     onRecovered: ({ file, message }) => log.info({ file, fault: message }, 'a problem of a cluster source is gone'),
   };
   const { hub } = config;
-  const hubSources = hub === undefined || client === undefined ? [] : hubSourcesOf(hub);
+  const hubSources = hub === undefined || client === undefined ? [] : hubSourcesOf(hub, exec);
   const order = hub?.sources.includes('kubeconfig') === false ? [] : ['kubeconfig'];
   for (const note of hub?.allowExec.map(execLineNote) ?? []) if (note !== undefined) log.warn({}, note);
   const names = hub === undefined ? order : hub.sources;
   for (const name of names) store.apply(name, []);
 
   const files = order.length === 0 ? [] : config.kubeconfigs;
-  const kubeconfigs = await startKubeconfigSource({ files, store, ...reports });
+  const kubeconfigs = await startKubeconfigSource({ files, store, exec, ...reports });
   if (client === undefined || hubSources.length === 0) {
     return { problems: () => kubeconfigs.problems(), synced: () => true, close: () => kubeconfigs.close() };
   }
@@ -66,11 +68,11 @@ export async function startSources(
   };
 }
 
-/** Security: other people write the objects on a hub, so the addresses in them are checked. */
-function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
+/** Objects of a hub were written by others, so the addresses in them are checked. */
+function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);
-  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy });
+  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy, exec });
   return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }
 

@@ -45,8 +45,13 @@ export interface Listener {
   close(): void;
 }
 
-/** Starts to listen in another way than by itself, as in a worker process. Resolves with the port that clients see. */
-export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
+/** Who gives a server its connections; without one it listens itself. */
+export interface ConnectionGiver {
+  /** Resolves with the port clients see. */
+  open(tls: Server, at: HostPort): Promise<number>;
+  /** Resolves when none of the connections that were given is open. */
+  whenNone(): Promise<void>;
+}
 
 /** Milliseconds between two checks for connections whose clients send nothing. */
 const sweepIntervalMs = 1_000;
@@ -57,8 +62,8 @@ export interface ListenerOptions {
   /** An HTTP/1.1 client that has read nothing of its answer for so many milliseconds counts as lost. */
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
-  readonly openServer?: OpenServer | undefined;
-  /** Counts and limits the bytes that clients make the process keep in memory. */
+  readonly giver?: ConnectionGiver | undefined;
+  /** What clients may make the process hold. */
   readonly holdings?: ClientHoldings | undefined;
 }
 
@@ -73,9 +78,9 @@ export async function startListener(
   arrive: (arrival: Arrival) => void,
   options: ListenerOptions = {},
 ): Promise<Listener> {
-  const { openServer = listenAt } = options;
+  const { giver } = options;
   const server = new TlsServer(material, arrive, options);
-  return server.opened(at.host, await openServer(server.tls, at));
+  return server.opened(at.host, await (giver === undefined ? listenAt(server.tls, at) : giver.open(server.tls, at)));
 }
 
 class TlsServer {
@@ -88,10 +93,12 @@ class TlsServer {
   readonly #http2: Http2Listener;
   readonly #sweeping: NodeJS.Timeout;
   readonly #endHandshakes: () => void;
+  readonly #giver: ConnectionGiver | undefined;
   #draining = false;
 
   constructor(material: TlsMaterial, arrive: (arrival: Arrival) => void, options: ListenerOptions) {
     const { lostMs = clientLostMs, holdings = unboundedHoldings() } = options;
+    this.#giver = options.giver;
     const { bounds = { total: Infinity, perAddress: Infinity } } = options;
     this.#http1 = {
       arrive,
@@ -151,7 +158,9 @@ class TlsServer {
 
   #drain(): Promise<void> {
     this.#draining = true;
-    const stopped = new Promise<void>((resolve) => this.tls.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.tls.close(() => resolve()));
+    // A server that does not listen itself is closed at once.
+    const stopped = this.#giver === undefined ? closed : this.#giver.whenNone();
     for (const connection of this.#http1Connections) connection.closeIdle();
     for (const connection of this.#http2Connections) connection.drain();
     return stopped;

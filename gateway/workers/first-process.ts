@@ -1,96 +1,192 @@
-// A gateway with several workers, as its first process runs it: this process watches, probes and writes, and sends what
-// it learns to the workers, which answer the requests.
+// The first process of a gateway with several workers. It accepts connections and gives each to a worker, replaces
+// workers that end, writes the audit log, runs credential plugins and passes messages on. Which clusters there are and
+// who may what, each worker finds out by itself.
+import { isDeepStrictEqual } from 'node:util';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { formatHostPort } from '../../lib/text/host-port.ts';
+import { startAuditSinks } from '../audit/audit.ts';
+import type { RunningSinks } from '../audit/audit.ts';
+import type { Config } from '../config/configuration.ts';
+import { limitsOfWorker } from '../config/workers-config.ts';
+import { flushMs } from '../open-streams/drain.ts';
+import type { Log } from '../operations/log.ts';
 import { addressFault } from '../start/address-fault.ts';
 import { assembled } from '../start/closing.ts';
 import type { Closers } from '../start/closing.ts';
-import type { Config } from '../config/configuration.ts';
 import type { Gateway } from '../start/gateway.ts';
-import { flushMs } from '../open-streams/drain.ts';
-import type { Log } from '../operations/log.ts';
-import type { Operations } from '../operations/operations.ts';
-import { openOperations, probeMembers, startSharedParts } from '../start/shared-parts.ts';
-import type { SharedParts } from '../start/shared-parts.ts';
-import { sendProbed } from './broadcast.ts';
 import { startHandover } from './handover.ts';
 import type { Handover } from './handover.ts';
-import { startTeam } from './team.ts';
-import type { Team } from './team.ts';
+import type { Answer, FromWorker, Port, Question, SinkStates } from './messages.ts';
+import { makeWorkersPage } from './metrics-page.ts';
+import type { WorkersPage } from './metrics-page.ts';
+import { makePluginRuns } from './plugin-runs.ts';
+import type { PluginRuns } from './plugin-runs.ts';
+import { startSupervisor } from './supervisor.ts';
+import type { Supervisor } from './supervisor.ts';
+import { wireErrorOf } from './wire-error.ts';
+import type { WorkerProcess } from './worker-process.ts';
 
 /** Time beyond the grace that workers have for closing connections and sending what they recorded. */
 const endingMs = 5_000;
+/** How often audit sinks are looked at; one that is full holds requests back. */
+const sinksEveryMs = 50;
 
 /**
  * Starts a gateway of `config.workers` workers.
  * @throws as `startGateway` does; Error when a worker cannot start
  */
 export async function startWorkers(config: Config, log: Log, version: string): Promise<Gateway> {
-  return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));
-}
-
-async function assemble(
-  config: Config,
-  log: Log,
-  version: string,
-  closers: Closers,
-  closeAll: () => void,
-): Promise<Gateway> {
-  let unready = false;
-  let team: Team | undefined;
-  let operations: Operations | undefined;
-  let handover: Handover | undefined;
-  const files = new Map<string, readonly string[]>();
-  const onFile = (label: string, texts: readonly string[]): void => {
-    files.set(label, texts);
-    team?.send({ kind: 'file', label, texts });
-  };
-  const parts = await startSharedParts({ config, log, version, closers, shuttingDown: () => unready, onFile });
-  team = startTeam(parts, files, () => handover);
-  const { serving } = parts;
-  serving.onChange(() => {
-    team.send({ kind: 'serving', pair: serving.current() });
-    operations?.setTls(serving.current());
+  return await assembled(async (closers, closeAll) => {
+    const first = new FirstProcess(config, log, closers);
+    const sinks = await first.openSinks();
+    const supervisor = first.start(version, sinks);
+    await supervisor.ready;
+    const [, { ready }] = supervisor.list()[0]!;
+    const operations = await first.listen('operations', config.opsListen, '--ops-listen');
+    const requests = await first.listen('requests', config.listen, '--listen');
+    const urlOf = (scheme: string, { host }: Config['listen'], { port }: Handover): string =>
+      `${scheme}//${formatHostPort({ host, port })}`;
+    return {
+      url: urlOf('https:', config.listen, requests),
+      opsUrl: urlOf(new URL(ready!.opsUrl).protocol, config.opsListen, operations),
+      caFile: ready!.caFile,
+      selfToken: ready!.selfToken,
+      indexNote: first.note,
+      async drain() {
+        supervisor.send({ kind: 'unready' });
+        if (config.shutdownDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, config.shutdownDelayMs));
+        requests.close();
+        await supervisor.drain(config.shutdownGraceMs + endingMs);
+        await sinks?.flush(flushMs);
+        closeAll();
+      },
+      close: closeAll,
+    };
   });
-  await team.ready;
-
-  operations = await openOperations(parts, team.page, parts.checks);
-  handover = await openHandover(parts, team);
-  probeForWorkers(parts, team);
-  const { url, close: stopAccepting } = handover;
-  return {
-    url,
-    opsUrl: operations.url,
-    caFile: serving.caFile,
-    selfToken: undefined,
-    async drain() {
-      unready = true;
-      team.send({ kind: 'unready' });
-      if (config.shutdownDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, config.shutdownDelayMs));
-      stopAccepting();
-      await team.drain(config.shutdownGraceMs + endingMs);
-      await parts.audit?.flush(flushMs);
-      closeAll();
-    },
-    close: closeAll,
-  };
 }
 
-/** @throws AddressError when the address cannot be had */
-async function openHandover({ options }: SharedParts, team: Team): Promise<Handover> {
-  const { config, closers } = options;
-  const handover = await startHandover(config.listen, {
-    taker: () => team.idlest()?.take,
-    maxWaiting: config.limits.connections,
-  }).catch(addressFault('--listen', config.listen));
-  closers.push(() => handover.close());
-  return handover;
+class FirstProcess {
+  /** Resolves with the line that a worker has to say about the index. */
+  readonly note: Promise<string | undefined>;
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #closers: Closers;
+  readonly #noted = Promise.withResolvers<string | undefined>();
+  readonly #handovers = new Map<Port, Handover>();
+  readonly #plugins: PluginRuns;
+  readonly #page: WorkersPage;
+  readonly #registry = new Registry();
+  #sinks: RunningSinks | undefined;
+  #supervisor: Supervisor | undefined;
+
+  constructor(config: Config, log: Log, closers: Closers) {
+    this.#config = config;
+    this.#log = log;
+    this.#closers = closers;
+    this.note = this.#noted.promise;
+    collectDefaultMetrics({ register: this.#registry });
+    this.#page = makeWorkersPage(this.#registry, () => this.#supervisor);
+    const plugins = makePluginRuns();
+    this.#plugins = plugins;
+    closers.push(() => plugins.close());
+  }
+
+  /** @throws ConfigurationError when one cannot be opened */
+  async openSinks(): Promise<RunningSinks | undefined> {
+    const { audit, dataDir } = this.#config;
+    if (audit === undefined) return undefined;
+    const sinks = await startAuditSinks(audit, { log: this.#log, dataDir });
+    this.#sinks = sinks;
+    sinks.register(this.#registry);
+    // Closed last: what connections say while they are closed is recorded.
+    this.#closers.unshift(() => sinks.close());
+    return sinks;
+  }
+
+  start(version: string, sinks: RunningSinks | undefined): Supervisor {
+    const config = this.#config;
+    const workers = config.workers ?? 1;
+    const workerConfig = { ...config, limits: limitsOfWorker(config.limits, workers) };
+    const supervisor = startSupervisor({
+      workers,
+      log: this.#log,
+      start: () => ({ config: workerConfig, version, sinks: statesOf(sinks) }),
+      onMessage: (worker, message) => this.#receive(worker, message),
+      onReady: () => {
+        for (const handover of this.#handovers.values()) handover.flush();
+      },
+      onLost: (metrics) => this.#page.keep(metrics),
+      onUnsent: (sockets) => {
+        for (const [socket, port] of sockets) this.#handovers.get(port)?.giveAgain(socket);
+      },
+    });
+    this.#supervisor = supervisor;
+    this.#closers.push(() => supervisor.close());
+    if (sinks !== undefined) this.#sendSinks(supervisor, sinks);
+    return supervisor;
+  }
+
+  /** @throws AddressError when the address cannot be had */
+  async listen(port: Port, at: Config['listen'], flag: string): Promise<Handover> {
+    const handover = await startHandover(at, {
+      taker: () => {
+        const worker = this.#supervisor?.idlest();
+        return worker && ((socket) => worker.take(socket, port));
+      },
+      maxWaiting: this.#config.limits.connections,
+    }).catch(addressFault(flag, at));
+    this.#handovers.set(port, handover);
+    this.#closers.push(() => handover.close());
+    return handover;
+  }
+
+  /** Sinks have no event for this, so they are looked at. */
+  #sendSinks(supervisor: Supervisor, sinks: RunningSinks): void {
+    let last = statesOf(sinks);
+    const timer = setInterval(() => {
+      const accepting = statesOf(sinks);
+      if (!isDeepStrictEqual(accepting, last)) supervisor.send({ kind: 'sinks', accepting });
+      last = accepting;
+    }, sinksEveryMs).unref();
+    this.#closers.push(() => clearInterval(timer));
+  }
+
+  #receive(worker: WorkerProcess, message: FromWorker): void {
+    switch (message.kind) {
+      case 'ask': {
+        const { id, question } = message;
+        this.#answerOf(worker, question).then(
+          (answer) => worker.send({ kind: 'answer', id, answer }),
+          (error: unknown) => worker.send({ kind: 'failure', id, error: wireErrorOf(error) }),
+        );
+        return;
+      }
+      case 'audit':
+        void this.#sinks?.sinks.find(({ name }) => name === message.sink)?.write(message.line);
+        return;
+      case 'peer':
+        return this.#supervisor?.send(message, worker);
+      case 'note':
+        return this.#noted.resolve(message.text);
+      default:
+        throw new Error(`a worker does not say ${message.kind} here`);
+    }
+  }
+
+  async #answerOf(worker: WorkerProcess, question: Question): Promise<Answer> {
+    switch (question.what) {
+      case 'metrics':
+        return await this.#page.metrics();
+      case 'plugin':
+        return await this.#plugins.run(worker, question.run);
+      case 'audit': {
+        const sink = this.#sinks?.sinks.find(({ name }) => name === question.sink);
+        return (await sink?.write(question.line)) ?? true;
+      }
+    }
+  }
 }
 
-/** Probes the members and sends the workers what was found. */
-function probeForWorkers(parts: SharedParts, team: Team): void {
-  const findings = sendProbed(team.send, ({ credential }) => {
-    const id = credential?.kind === 'exec' ? team.credentialId(credential) : undefined;
-    if (id !== undefined) team.send({ kind: 'forget-credential', id });
-  });
-  parts.options.closers.push(() => findings.close());
-  probeMembers(parts, findings);
+function statesOf(sinks: RunningSinks | undefined): SinkStates {
+  return new Map((sinks?.sinks ?? []).map(({ name, accepting }) => [name, accepting]));
 }

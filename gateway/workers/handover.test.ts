@@ -6,8 +6,8 @@ import { startHandover } from './handover.ts';
 
 const at = { host: '127.0.0.1', port: 0 };
 
-async function open(url: string): Promise<{ readonly socket: Socket; readonly closed: Promise<void> }> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
+async function open(port: number): Promise<{ readonly socket: Socket; readonly closed: Promise<void> }> {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.resume();
   await new Promise((resolve) => socket.once('connect', resolve));
@@ -23,7 +23,7 @@ test('connections that find no worker wait for the next one, unread', async () =
     return taker;
   };
   const handover = await startHandover(at, { taker: asked, maxWaiting: 10 });
-  const client = await open(handover.url);
+  const client = await open(handover.port);
   client.socket.write('hello');
   await arrived.promise;
   const first = Promise.withResolvers<void>();
@@ -46,12 +46,12 @@ test('connections that find no worker wait for the next one, unread', async () =
 
 test('connections above the bound are closed, and so are those that waited too long or until the end', async () => {
   const handover = await startHandover(at, { taker: () => undefined, maxWaiting: 1, waitMs: 20 });
-  const [one, more] = [await open(handover.url), await open(handover.url)];
+  const [one, more] = [await open(handover.port), await open(handover.port)];
   await Promise.all([one.closed, more.closed]);
   handover.close();
   const patient = await startHandover(at, { taker: () => undefined, maxWaiting: 1 });
-  const arrived = await open(patient.url);
-  const second = await open(patient.url);
+  const arrived = await open(patient.port);
+  const second = await open(patient.port);
   await second.closed;
   patient.close();
   await arrived.closed;

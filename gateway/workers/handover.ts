@@ -1,16 +1,15 @@
-// The listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the
+// A listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the
 // worker with the fewest. The socket stays open while workers come and go; a connection for which there is no worker
 // waits for the next one, for a bounded time.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 
 /** The listening socket. */
 export interface Handover {
-  /** `https://HOST:PORT` as bound. */
-  readonly url: string;
+  /** As bound. */
+  readonly port: number;
   /** A worker is ready: hands over the connections that wait. */
   flush(): void;
   /** Hands over a connection that did not reach its worker. */
@@ -62,7 +61,7 @@ export async function startHandover(at: HostPort, options: HandoverOptions): Pro
   };
   const port = await listenAt(server, at);
   return {
-    url: `https://${formatHostPort({ host: at.host, port })}`,
+    port,
     flush() {
       for (const [socket, timer] of waiting) {
         const take = taker();

@@ -1,49 +1,40 @@
-// The messages between the first process and its workers. None of them says who somebody is: each worker authenticates
-// by itself, from a file's text or the answer to a review.
-import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
-import type { Credential } from '../../cache/model/records.ts';
+// The messages between the first process and its workers. None of them says who somebody is or which clusters there
+// are: each worker finds that out by itself.
+import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
+import type { PeerMessage } from '../../search/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Config } from '../config/configuration.ts';
-import type { HealthCheck } from '../operations/health.ts';
-import type { ServingPair } from '../certificates/serving.ts';
-import type { WireEvent, WireSnapshot } from './cluster-wire.ts';
-import type { WireError } from './wire-error.ts';
+import type { Gateway } from '../start/gateway.ts';
+import type { StartFault, WireError } from './wire-error.ts';
 
-/** Everything a worker needs before it may be given a connection. */
+/** Everything a worker needs to start. */
 export interface WorkerStart {
   /** With the bounds of one worker. */
   readonly config: Config;
   readonly version: string;
-  /** resourceVersion of the store when the gateway started. */
-  readonly startVersion: string;
-  readonly clusters: WireSnapshot;
-  /** Texts of the configuration's files as last found good, by the label of their files. */
-  readonly files: ReadonlyMap<string, readonly string[]>;
-  readonly serving: ServingPair;
-  /** The hub's trust that is in force; undefined before it was read, or without a hub. */
-  readonly trust: TrustData | undefined;
-  readonly checks: readonly ReplicaCheck[];
   /** Whether each sink takes events; empty without an audit log. */
-  readonly sinks: ReadonlyMap<AuditSink['name'], boolean>;
+  readonly sinks: SinkStates;
 }
 
-/** `data` of the ConfigMap with the hub's trust. */
-export type TrustData = Readonly<Record<string, unknown>>;
+export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
-/** A check of the first process with what it found. */
-export interface ReplicaCheck extends Pick<HealthCheck, 'name' | 'on'> {
-  readonly fault: string | undefined;
-  readonly note: string | undefined;
-}
+/** What the first process shows of a gateway; `opsUrl` for its scheme. */
+export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
+
+/** Without what cannot be sent. */
+export type PluginRun = Omit<ExecRun, 'signal'>;
 
 /** What only the first process can answer. */
 export type Question =
-  | { readonly what: 'hub'; readonly call: Omit<HubCall, 'signal'> }
-  | { readonly what: 'credential'; readonly id: number }
+  | { readonly what: 'metrics' }
+  | { readonly what: 'plugin'; readonly run: PluginRun }
   /** Whether a line was stored; only for sinks that know. */
   | { readonly what: 'audit'; readonly sink: AuditSink['name']; readonly line: string };
 
-export type Answer = HubAnswer | Credential | boolean;
+export type Answer = string | ExecResult | boolean;
+
+/** Which listener has accepted a connection. */
+export type Port = 'requests' | 'operations';
 
 /** One metric in prom-client's JSON. */
 export interface MetricReading {
@@ -56,29 +47,27 @@ export interface MetricReading {
 
 export type ToWorker =
   | { readonly kind: 'start'; readonly start: WorkerStart }
-  | { readonly kind: 'clusters'; readonly events: readonly WireEvent[] }
-  | { readonly kind: 'file'; readonly label: string; readonly texts: readonly string[] }
-  | { readonly kind: 'serving'; readonly pair: ServingPair }
-  | { readonly kind: 'trust'; readonly data: TrustData }
-  | { readonly kind: 'checks'; readonly checks: readonly ReplicaCheck[] }
-  /** What the probe found: why no requests should be sent there, or undefined for an answer. */
-  | { readonly kind: 'probed'; readonly found: readonly (readonly [uid: string, fault: WireError | undefined])[] }
-  | { readonly kind: 'forget-credential'; readonly id: number }
-  | { readonly kind: 'sinks'; readonly accepting: ReadonlyMap<AuditSink['name'], boolean> }
+  | { readonly kind: 'sinks'; readonly accepting: SinkStates }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
   | { readonly kind: 'failure'; readonly id: number; readonly error: WireError }
+  | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'read-metrics' }
   | { readonly kind: 'ping' }
   | { readonly kind: 'unready' }
   | { readonly kind: 'drain' };
 
 export type FromWorker =
-  | { readonly kind: 'ready' }
+  | { readonly kind: 'ready'; readonly worker: ReadyWorker }
+  | { readonly kind: 'failed'; readonly fault: StartFault }
+  /** What readyz says at this worker. */
+  | { readonly kind: 'health'; readonly isReady: boolean }
+  | { readonly kind: 'note'; readonly text: string | undefined }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
-  | { readonly kind: 'credential-refused'; readonly id: number }
   /** Connections that closed since the last such message. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
+  /** For all other workers. */
+  | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
   | { readonly kind: 'pong' }
   | { readonly kind: 'drained' };

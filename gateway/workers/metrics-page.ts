@@ -16,7 +16,7 @@ export interface WorkersPage extends MetricsPage {
 /** Of a worker that does not answer in this time the last metrics are used. */
 const readTimeoutMs = 1_000;
 
-/** @param own registry of the first process, the only one with conditions of clusters, versions and files */
+/** @param own registry of the first process: its own use of memory and CPU, and the audit log's */
 export function makeWorkersPage(
   own: Registry,
   supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,

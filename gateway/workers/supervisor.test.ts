@@ -5,16 +5,20 @@ import { makeLog } from '../operations/log.ts';
 import { startSupervisor } from './supervisor.ts';
 import type { Supervisor, SupervisorOptions } from './supervisor.ts';
 import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';
-import type { WorkerEvents, WorkerProcess } from './worker-process.ts';
+import type { StartFault } from './wire-error.ts';
+import type { UnsentSocket, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
 /** A worker process that does what the test says. */
 class Pretended implements WorkerProcess {
   readonly pid = 1;
   isReady = false;
+  isHealthy = true;
+  readonly ready = undefined;
   connections = 0;
   metrics: readonly MetricReading[] = [];
   killed = false;
-  unsent: readonly Socket[] = [];
+  fault: StartFault | undefined;
+  unsent: readonly UnsentSocket[] = [];
   readonly told: ToWorker['kind'][] = [];
   readonly #events: WorkerEvents;
 
@@ -29,7 +33,13 @@ class Pretended implements WorkerProcess {
 
   end(isDrained = false): void {
     this.isReady = false;
-    this.#events.onEnd(this, { code: isDrained ? 0 : 1, signal: null, isDrained, unsent: this.unsent });
+    this.#events.onEnd(this, {
+      code: isDrained ? 0 : 1,
+      signal: null,
+      isDrained,
+      fault: this.fault,
+      unsent: this.unsent,
+    });
   }
 
   send(message: ToWorker): void {
@@ -75,7 +85,7 @@ function supervisorOf(
 test('a worker gets its start message first, also before messages that making it sends', () => {
   let supervisor: Supervisor | undefined;
   const start = (): WorkerStart => {
-    supervisor?.send({ kind: 'clusters', events: [] });
+    supervisor?.send({ kind: 'ping' });
     return {} as WorkerStart;
   };
   const made = supervisorOf(1, { start });
@@ -84,18 +94,46 @@ test('a worker gets its start message first, also before messages that making it
   assert.deepEqual(made.forked[0]!.told, ['start', 'unready']);
 });
 
+test('the first worker starts alone, the others when it has made what all of them need', () => {
+  const { forked } = supervisorOf(3);
+  assert.equal(forked.length, 1);
+  forked[0]!.becomeReady();
+  assert.equal(forked.length, 3);
+});
+
 test('connections go to the worker with the fewest of those that are ready, in turns among equals', () => {
   const { supervisor, forked } = supervisorOf(3);
   assert.equal(supervisor.idlest(), undefined);
   forked[0]!.becomeReady();
   forked[1]!.becomeReady();
-  for (let i = 0; i < 10; i++) supervisor.idlest()!.take(undefined as never);
+  for (let i = 0; i < 10; i++) supervisor.idlest()!.take(undefined as never, 'requests');
   assert.deepEqual(
     forked.map(({ connections }) => connections),
     [5, 5, 0],
   );
   forked[1]!.connections = 2;
   assert.equal(supervisor.idlest(), forked[1]);
+});
+
+test('a worker that is not ready for requests gets connections only when no other is', () => {
+  const { supervisor, forked } = supervisorOf(2);
+  forked[0]!.becomeReady();
+  forked[1]!.becomeReady();
+  forked[0]!.isHealthy = false;
+  for (let i = 0; i < 3; i++) supervisor.idlest()!.take(undefined as never, 'requests');
+  forked[1]!.isHealthy = false;
+  supervisor.idlest()!.take(undefined as never, 'requests');
+  assert.deepEqual(
+    forked.map(({ connections }) => connections),
+    [1, 3],
+  );
+});
+
+test('a mistake in the configuration that a worker found is what the start fails with', async () => {
+  const { supervisor, forked } = supervisorOf(1);
+  forked[0]!.fault = { faults: [{ file: 'tokens.csv', line: 2, message: 'has no name' }] };
+  forked[0]!.end();
+  await assert.rejects(supervisor.ready, /tokens\.csv:2: has no name/);
 });
 
 test('a worker that ends before all were ready fails the start', async () => {
@@ -134,18 +172,19 @@ test('a worker that ends is replaced after growing waits, and after the first wa
 });
 
 test('connections that never reached a worker that ended are given back', () => {
-  const returned: Socket[] = [];
+  const returned: UnsentSocket[] = [];
   const { forked } = supervisorOf(1, { onUnsent: (sockets) => void returned.push(...sockets) });
-  const socket = {} as Socket;
-  forked[0]!.unsent = [socket];
+  const unsent = [{} as Socket, 'requests'] as const;
+  forked[0]!.unsent = [unsent];
   forked[0]!.end();
-  assert.deepEqual(returned, [socket]);
+  assert.deepEqual(returned, [unsent]);
 });
 
 test('a drain waits for all workers, replaces none, and kills those that take too long', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { supervisor, forked } = supervisorOf(2);
-  for (const worker of forked) worker.becomeReady();
+  forked[0]!.becomeReady();
+  forked[1]!.becomeReady();
   const drained = supervisor.drain(1000);
   assert.deepEqual(
     forked.map(({ told }) => told),

@@ -1,12 +1,13 @@
-// All workers of a gateway: started together, replaced when one ends, ended together. A worker that cannot start is not
+// All workers of a gateway: started, replaced when one ends, ended together. The first one starts alone, so that it
+// alone makes what is not there yet: an authority, a token, an index. A worker that cannot start is not
 // started again at once, and one that ends while the gateway drains is not replaced.
-import type { Socket } from 'node:net';
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';
 import type { Log } from '../operations/log.ts';
 import type { FromWorker, MetricReading, ToWorker, WorkerStart } from './messages.ts';
+import { errorOfStart } from './wire-error.ts';
 import { forkWorker } from './worker-process.ts';
-import type { WorkerEnd, WorkerEvents, WorkerProcess } from './worker-process.ts';
+import type { UnsentSocket, WorkerEnd, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
 /** The workers. */
 export interface Supervisor {
@@ -14,7 +15,10 @@ export interface Supervisor {
   readonly ready: Promise<void>;
   /** Sends to every worker, those that start included. */
   send(message: ToWorker, except?: WorkerProcess): void;
-  /** The worker with the fewest connections of those that serve; undefined while there is none. */
+  /**
+   * The worker with the fewest connections of those that are healthy, or of all that have started when none is;
+   * undefined while there is none.
+   */
   idlest(): WorkerProcess | undefined;
   /** Those that run, by the slot they fill. */
   list(): readonly (readonly [slot: number, WorkerProcess])[];
@@ -33,12 +37,12 @@ export interface SupervisorOptions {
   /** The start message of a worker that starts now. */
   readonly start: () => WorkerStart;
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** One more worker serves. */
+  /** Another worker may take connections. */
   readonly onReady: () => void;
   /** A worker has ended by itself: the last metrics it sent. */
   readonly onLost: (metrics: readonly MetricReading[]) => void;
   /** Connections that were given to a worker and did not reach it. */
-  readonly onUnsent: (sockets: readonly Socket[]) => void;
+  readonly onUnsent: (sockets: readonly UnsentSocket[]) => void;
   readonly log: Log;
   readonly fork?: (events: WorkerEvents) => WorkerProcess;
 }
@@ -72,7 +76,7 @@ class RunningSupervisor implements Supervisor {
     this.#waits = Array.from({ length: options.workers }, () => makeBackoff(firstWaitMs, longestWaitMs, Math.random));
     this.ready = this.#first.promise;
     this.ready.catch(() => undefined);
-    for (let slot = 0; slot < options.workers; slot++) this.#start(slot);
+    this.#start(0);
   }
 
   get restarts(): number {
@@ -84,7 +88,9 @@ class RunningSupervisor implements Supervisor {
   }
 
   idlest(): WorkerProcess | undefined {
-    const ready = this.#ready();
+    const started = this.#ready();
+    const healthy = started.filter(({ isHealthy }) => isHealthy);
+    const ready = healthy.length > 0 ? healthy : started;
     // Equals take turns: without that the first would get every short connection.
     this.#turn += 1;
     const inTurn = ready.map((_, index) => ready[(this.#turn + index) % ready.length]!);
@@ -133,8 +139,10 @@ class RunningSupervisor implements Supervisor {
         settling = this.#later(() => this.#waits[slot]!.reset(), settledMs);
         log.info({ worker: slot, workerPid: worker.pid }, 'a worker serves');
         onReady();
+        if (this.#restarts === 0 && slot === 0) for (let next = 1; next < workers; next++) this.#start(next);
         if (this.#ready().length === workers) this.#first.resolve();
       },
+      onHealth: onReady,
       onMessage,
       onEnd: (_, end) => {
         clearTimeout(settling);
@@ -150,16 +158,18 @@ class RunningSupervisor implements Supervisor {
     worker.send(message);
   }
 
-  #ended(slot: number, worker: WorkerProcess, { code, signal, isDrained }: WorkerEnd): void {
+  #ended(slot: number, worker: WorkerProcess, { code, signal, isDrained, fault }: WorkerEnd): void {
     const { log, onLost } = this.#options;
-    this.#first.reject(new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
+    const why = fault && errorOfStart(fault);
+    this.#first.reject(why ?? new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
     if (this.#closing) {
       if (!isDrained) log.error({ worker: slot, workerPid: worker.pid, code, signal }, 'a worker did not end in order');
       return;
     }
     this.#restarts += 1;
     const waitMs = this.#waits[slot]!.next();
-    log.error({ worker: slot, workerPid: worker.pid, code, signal, waitMs }, 'a worker ended; another takes its place');
+    const fields = { worker: slot, workerPid: worker.pid, code, signal, waitMs, fault: why?.message };
+    log.error(fields, 'a worker ended; another takes its place');
     onLost(worker.metrics);
     this.#later(() => this.#start(slot), waitMs);
   }

@@ -1,5 +1,7 @@
 // Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
 // of any other error nothing but the fact is sent.
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 
@@ -10,6 +12,9 @@ export interface WireError {
   readonly details: ErrorDetails;
 }
 
+/** Why a worker does not start. */
+export type StartFault = { readonly faults: readonly ConfigurationFault[] } | { readonly error: WireError };
+
 export function wireErrorOf(error: unknown): WireError {
   if (error instanceof GatewayError) return { code: error.code, message: error.message, details: error.details };
   return { code: 'INTERNAL', message: 'the first process of the gateway could not answer', details: {} };
@@ -17,4 +22,15 @@ export function wireErrorOf(error: unknown): WireError {
 
 export function errorOfWire({ code, message, details }: WireError): GatewayError {
   return new GatewayError(code, message, details);
+}
+
+/** @throws what is no mistake of the operator's */
+export function startFaultOf(error: unknown): StartFault {
+  if (error instanceof ConfigurationError) return { faults: error.faults };
+  if (error instanceof GatewayError) return { error: wireErrorOf(error) };
+  throw error;
+}
+
+export function errorOfStart(fault: StartFault): ConfigurationError | GatewayError {
+  return 'faults' in fault ? new ConfigurationError(fault.faults) : errorOfWire(fault.error);
 }

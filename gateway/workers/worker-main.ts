@@ -3,11 +3,11 @@
 // alone.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
-import type { Answer, FromWorker, ToWorker } from './messages.ts';
-import type { FirstProcess } from './replica-inputs.ts';
+import type { Answer, FromWorker, Port, ToWorker, WorkerStart } from './messages.ts';
+import type { FirstProcess } from './sinks.ts';
 import { startWorker } from './worker.ts';
 import type { Worker } from './worker.ts';
-import { errorOfWire } from './wire-error.ts';
+import { errorOfWire, startFaultOf } from './wire-error.ts';
 
 /** Behind standard streams and the channel for sockets. */
 const channelFd = 4;
@@ -42,11 +42,11 @@ const first: FirstProcess = {
   },
 };
 
-process.on('message', (_message, handle) => {
+process.on('message', ({ port }: { readonly port: Port }, handle) => {
   // Accepted in this turn, before anything is read from it.
-  if (handle instanceof Socket && worker !== undefined) worker.accept(handle);
+  if (handle instanceof Socket && worker !== undefined) worker.accept(handle, port);
   // The connection closed before it was handed over.
-  else channel.send({ kind: 'closed', connections: 1 });
+  else if (port === 'requests') channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
 
@@ -62,14 +62,18 @@ function receive(message: ToWorker): void {
   else worker.receive(message);
 }
 
-async function begin(start: Extract<ToWorker, { kind: 'start' }>['start']): Promise<void> {
-  const started = await startWorker(start, first);
-  for (const message of early.splice(0)) started.receive(message);
-  worker = started;
-  channel.send({ kind: 'ready' });
+async function begin(start: WorkerStart): Promise<void> {
+  try {
+    worker = await startWorker(start, first);
+  } catch (error) {
+    channel.send({ kind: 'failed', fault: startFaultOf(error) });
+    pair.end(() => process.exit(1));
+    return;
+  }
+  for (const message of early.splice(0)) worker.receive(message);
 }
 
-/** The first process is gone, or its message cannot be read: from now on this worker would answer from an old state. */
+/** The first process is gone, or its message cannot be read: this worker has no connections any more. */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

@@ -9,20 +9,25 @@ import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { makeChannel } from './channel.ts';
 import type { Channel } from './channel.ts';
-import type { FromWorker, MetricReading, ToWorker } from './messages.ts';
+import type { FromWorker, MetricReading, Port, ReadyWorker, ToWorker } from './messages.ts';
+import type { StartFault } from './wire-error.ts';
 
 /** A worker. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  /** It has what it needs to serve. */
+  /** It has started. */
   readonly isReady: boolean;
+  /** It should get connections: readyz holds there, and it has answered lately. */
+  readonly isHealthy: boolean;
+  /** What it said when it had started. */
+  readonly ready: ReadyWorker | undefined;
   /** Connections it was given and has not closed. */
   readonly connections: number;
   /** The last metrics it sent. */
   readonly metrics: readonly MetricReading[];
   send(message: ToWorker): void;
   /** Hands a connection over; it is the worker's from then on. */
-  take(socket: Socket): void;
+  take(socket: Socket, port: Port): void;
   /** Asks for its metrics; resolves when they are here, or after that time. */
   readMetrics(timeoutMs: number): Promise<void>;
   /** Ends it at once. */
@@ -32,6 +37,8 @@ export interface WorkerProcess {
 /** What happens to it. */
 export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
+  /** Whether it is healthy may have changed. */
+  readonly onHealth: (worker: WorkerProcess) => void;
   /** Messages that are not about the process itself. */
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
   /** It has ended and all its messages were received. */
@@ -44,11 +51,18 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
   /** It has drained as it was asked to. */
   readonly isDrained: boolean;
+  /** Why it could not start, where that is the operator's to mend. */
+  readonly fault: StartFault | undefined;
   /** Connections that were for it and never left this process. */
-  readonly unsent: readonly Socket[];
+  readonly unsent: readonly UnsentSocket[];
 }
 
+/** A connection that did not reach its worker. */
+export type UnsentSocket = readonly [Socket, Port];
+
 const pingIntervalMs = 5_000;
+/** A worker that has said nothing for so long gets no connections while another answers. */
+const lateMs = 2 * pingIntervalMs;
 /** After this time without a message its event loop is taken to be stuck. */
 const lostMs = 30_000;
 /** The same before it is ready: it sends nothing while it loads its code, which may take long on a busy machine. */
@@ -67,8 +81,10 @@ class ForkedWorker implements WorkerProcess {
   /** Resolves when its channel has ended, so that everything it sent was received. */
   readonly #heardAll = Promise.withResolvers<void>();
   /** Connections that wait until the one before was taken. Node forgets them, still open, when the worker ends. */
-  readonly #unsent = new Set<Socket>();
-  #isReady = false;
+  readonly #unsent = new Map<Socket, Port>();
+  #ready: ReadyWorker | undefined;
+  #isHealthy = false;
+  #fault: StartFault | undefined;
   #isDrained = false;
   #connections = 0;
   #metrics: readonly MetricReading[] = [];
@@ -83,7 +99,7 @@ class ForkedWorker implements WorkerProcess {
       onMessage: (message) => this.#receive(message),
       onEnd: () => {
         // Without the channel nothing the worker answers can be trusted to be up to date.
-        this.#isReady = false;
+        this.#ready = undefined;
         this.#child.kill('SIGKILL');
         this.#heardAll.resolve();
       },
@@ -98,7 +114,15 @@ class ForkedWorker implements WorkerProcess {
   }
 
   get isReady(): boolean {
-    return this.#isReady;
+    return this.#ready !== undefined;
+  }
+
+  get isHealthy(): boolean {
+    return this.#isHealthy && performance.now() - this.#heardAtMs < lateMs;
+  }
+
+  get ready(): ReadyWorker | undefined {
+    return this.#ready;
   }
 
   get connections(): number {
@@ -114,15 +138,15 @@ class ForkedWorker implements WorkerProcess {
   }
 
   /** A property, as it is passed on as a function. */
-  readonly take = (socket: Socket): void => {
-    this.#connections += 1;
-    this.#unsent.add(socket);
+  readonly take = (socket: Socket, port: Port): void => {
+    if (port === 'requests') this.#connections += 1;
+    this.#unsent.set(socket, port);
     // With an error the worker is ending, and its `unsent` connections go to another one.
-    this.#child.send({}, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
+    this.#child.send({ port }, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
 
   readMetrics(timeoutMs: number): Promise<void> {
-    if (!this.#isReady) return Promise.resolve();
+    if (!this.isReady) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#metricsRead.push(resolve);
     setTimeout(resolve, timeoutMs).unref();
@@ -140,8 +164,14 @@ class ForkedWorker implements WorkerProcess {
       case 'pong':
         return;
       case 'ready':
-        this.#isReady = true;
+        this.#ready = message.worker;
         return this.#events.onReady(this);
+      case 'failed':
+        this.#fault = message.fault;
+        return;
+      case 'health':
+        this.#isHealthy = message.isReady;
+        return this.#events.onHealth(this);
       case 'closed':
         this.#connections -= message.connections;
         return;
@@ -158,7 +188,7 @@ class ForkedWorker implements WorkerProcess {
 
   #ping(): void {
     const silentMs = performance.now() - this.#heardAtMs;
-    if (silentMs > (this.#isReady ? lostMs : startingMs)) this.kill();
+    if (silentMs > (this.isReady ? lostMs : startingMs)) this.kill();
     else this.#channel.send({ kind: 'ping' });
   }
 
@@ -167,10 +197,10 @@ class ForkedWorker implements WorkerProcess {
   }
 
   #end(exit: Exit): void {
-    this.#isReady = false;
+    this.#ready = undefined;
     clearInterval(this.#pinging);
     this.#settleMetrics();
-    this.#events.onEnd(this, { ...exit, isDrained: this.#isDrained, unsent: [...this.#unsent] });
+    this.#events.onEnd(this, { ...exit, isDrained: this.#isDrained, fault: this.#fault, unsent: [...this.#unsent] });
   }
 }
 

@@ -1,192 +1,160 @@
-// One worker: the same frontend as that of a single process, over what the first process sends. It takes no connection
-// and no message before it has started.
-import type { Socket } from 'node:net';
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { Credential } from '../../cache/model/records.ts';
-import { startAudit } from '../audit/audit.ts';
-import { drain, flushMs } from '../open-streams/drain.ts';
+// One worker: a whole gateway of its own, whose connections are accepted by the first process. It takes no connection
+// before it has started.
+import type { Server, Socket } from 'node:net';
+import type { Registry } from 'prom-client';
+import type { ExecResult } from '../../cache/credentials/exec-run.ts';
+import type { PeerMessage } from '../../search/peers.ts';
 import { makeLog } from '../operations/log.ts';
-import type { Log } from '../operations/log.ts';
-import { makeFrontend } from '../start/frontend.ts';
-import type { Frontend } from '../start/frontend.ts';
-import { makeMemberConnections } from '../start/member-connections.ts';
-import type { MemberConnections } from '../start/member-connections.ts';
-import { startOutgoingIdentities } from '../start/outgoing.ts';
-import type { Listener, OpenServer } from '../start/tls-server.ts';
-import { startAuthorizer, startUsers } from '../start/users.ts';
-import type { RunningTracing } from '../tracing/tracing.ts';
-import { makeClusterReader } from './cluster-wire.ts';
+import { startGateway } from '../start/gateway.ts';
+import type { OwnGateway } from '../start/gateway.ts';
+import type { Host } from '../start/host.ts';
 import { countConnections } from './connection-count.ts';
 import type { ConnectionCount } from './connection-count.ts';
-import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';
-import { makeReplicaCredentials } from './replica-credentials.ts';
-import type { ReplicaCredentials } from './replica-credentials.ts';
-import {
-  makeReplicaChecks,
-  makeReplicaFiles,
-  makeReplicaHub,
-  makeReplicaServing,
-  makeReplicaSinks,
-} from './replica-inputs.ts';
-import type {
-  FirstProcess,
-  ReplicaChecks,
-  ReplicaFiles,
-  ReplicaHub,
-  ReplicaServing,
-  ReplicaSinks,
-} from './replica-inputs.ts';
-import { makeReplicaStore } from './replica-store.ts';
-import type { ReplicaStore } from './replica-store.ts';
-import { errorOfWire } from './wire-error.ts';
+import type { MetricReading, Port, ToWorker, WorkerStart } from './messages.ts';
+import { makeSentSinks } from './sinks.ts';
+import type { FirstProcess, SentSinks } from './sinks.ts';
 
 /** A worker that serves. */
 export interface Worker {
-  /** Takes a connection of a client, as the listening socket accepted it. */
-  accept(socket: Socket): void;
+  /** Takes a connection as the listening socket accepted it. */
+  accept(socket: Socket, port: Port): void;
   receive(message: ToWorker): void;
-}
-
-/** Copies of what the first process knows, kept up to date by its messages. */
-interface Replicas {
-  readonly credentials: ReplicaCredentials;
-  readonly store: ReplicaStore;
-  readonly files: ReplicaFiles;
-  readonly hub: ReplicaHub | undefined;
-  readonly sinks: ReplicaSinks;
-  readonly checks: ReplicaChecks;
-  readonly serving: ReplicaServing;
 }
 
 /** Time for connections to close that were cut. */
 const closingMs = 500;
+/** How often readyz is looked at; it has no event. */
+const healthEveryMs = 200;
 
-/** Starts it. @throws Error when what it was sent cannot be used */
+/** Starts it. @throws as `startGateway` does */
 export async function startWorker(start: WorkerStart, first: FirstProcess): Promise<Worker> {
-  const { config, version } = start;
+  const { config, version, sinks } = start;
+  const hosted = new HostedParts(first, makeSentSinks(sinks, config.audit, first));
   const log = makeLog(config.logLevel);
-  let unready = false;
-  const replicas = makeReplicas(start, first, log, () => unready);
-  const { store, files, hub } = replicas;
-  const members = makeMemberConnections(store, config);
-  const users = await startUsers(config, files, log, hub?.access);
-  const authorizer = await startAuthorizer(config, files, hub?.access);
-  const outgoing = await startOutgoingIdentities(config.outgoing, files);
-  const { sinks } = replicas.sinks;
-  const { dataDir } = config;
-  const audit = config.audit && (await startAudit(config.audit, { reloading: files, log, dataDir, sinks }));
-  const tracing =
-    config.tracing && (await import('../tracing/tracing.ts')).startTracing(config.tracing, { log, version });
-  const frontend = makeFrontend({
-    ...members,
-    config,
-    log,
-    version,
-    store,
-    startVersion: start.startVersion,
-    users,
-    authorizer,
-    outgoing,
-    audit,
-    tracing,
-    hub: hub?.client,
-    index: undefined,
-    checks: replicas.checks.checks,
-    reloadFaults: () => [],
+  const gateway = await startGateway({ ...config, shutdownDelayMs: 0 }, log, version, hosted);
+  first.send({
+    kind: 'ready',
+    worker: { caFile: gateway.caFile, selfToken: gateway.selfToken, opsUrl: gateway.opsUrl },
   });
-  let accept: ((socket: Socket) => void) | undefined;
-  const openServer: OpenServer = (tls, at) => {
-    tls.on('error', () => undefined);
-    accept = (socket) => void tls.emit('connection', socket);
+  void gateway.indexNote?.then((text) => first.send({ kind: 'note', text }));
+  return new RunningWorker(first, hosted, gateway);
+}
+
+/** What the first process does for this one. */
+class HostedParts implements Host {
+  readonly sent: SentSinks;
+  readonly count: ConnectionCount;
+  readonly connections: Host['connections'];
+  readonly #first: FirstProcess;
+  readonly #listeners = new Set<(message: PeerMessage) => void>();
+  readonly #servers = new Map<Port, Server>();
+  #registry: Registry | undefined;
+  #isEnding = false;
+
+  constructor(first: FirstProcess, sent: SentSinks) {
+    this.#first = first;
+    this.sent = sent;
+    this.count = countConnections((closed) => first.send({ kind: 'closed', connections: closed }));
+    this.connections = {
+      open: (tls, at) => {
+        tls.on('error', () => undefined);
+        this.#servers.set('requests', tls);
+        return Promise.resolve(at.port);
+      },
+      whenNone: () => this.count.whenNone(),
+    };
+  }
+
+  get auditSinks(): Host['auditSinks'] {
+    return this.sent.sinks;
+  }
+
+  readonly plugins: Host['plugins'] = {
+    run: async ({ signal, ...run }) => {
+      if (signal?.aborted === true) return { kind: 'aborted', stderr: '' };
+      return (await this.#first.ask({ what: 'plugin', run })) as ExecResult;
+    },
+  };
+
+  readonly indexPeers: Host['indexPeers'] = {
+    send: (message) => this.#first.send({ kind: 'peer', message }),
+    onMessage: (listener) => {
+      this.#listeners.add(listener);
+      return () => void this.#listeners.delete(listener);
+    },
+    isEnding: () => this.#isEnding,
+  };
+
+  readonly openOperations: Host['openOperations'] = (server, at) => {
+    server.on('error', () => undefined);
+    this.#servers.set('operations', server);
     return Promise.resolve(at.port);
   };
-  const listener = await frontend.open(replicas.serving, openServer);
-  const { shutdownGraceMs } = config;
-  const setUnready = (): void => void (unready = true);
-  return new RunningWorker({
-    first,
-    replicas,
-    members,
-    frontend,
-    listener,
-    tracing,
-    accept,
-    shutdownGraceMs,
-    setUnready,
-  });
-}
 
-function makeReplicas(start: WorkerStart, first: FirstProcess, log: Log, shuttingDown: () => boolean): Replicas {
-  const { config } = start;
-  const credentials = makeReplicaCredentials({
-    ask: async (id) => (await first.ask({ what: 'credential', id })) as Credential,
-    sendRefused: (id) => first.send({ kind: 'credential-refused', id }),
-  });
-  const reader = makeClusterReader(credentials.of, config.hub?.memberAddresses);
-  return {
-    credentials,
-    store: makeReplicaStore(start.clusters, reader, (error) =>
-      log.error({ err: error }, 'a listener of the cluster store failed'),
-    ),
-    files: makeReplicaFiles(start.files, log),
-    hub: config.hub && makeReplicaHub(config.hub, start.trust, first, log),
-    sinks: makeReplicaSinks(start.sinks, config.audit, first),
-    checks: makeReplicaChecks(start.checks, shuttingDown),
-    serving: makeReplicaServing(start.serving),
+  readonly metricsPage: Host['metricsPage'] = (own) => {
+    this.#registry = own;
+    return {
+      contentType: own.contentType,
+      metrics: async () => (await this.#first.ask({ what: 'metrics' })) as string,
+    };
   };
-}
 
-/** What a worker that runs consists of. */
-interface RunningParts {
-  readonly first: FirstProcess;
-  readonly replicas: Replicas;
-  readonly members: MemberConnections;
-  readonly frontend: Frontend;
-  readonly listener: Listener;
-  readonly tracing: RunningTracing | undefined;
-  readonly accept: ((socket: Socket) => void) | undefined;
-  readonly shutdownGraceMs: number;
-  /** readyz fails from now on. */
-  readonly setUnready: () => void;
+  readonly isEnding = (): boolean => this.#isEnding;
+
+  end(): void {
+    this.#isEnding = true;
+  }
+
+  take(socket: Socket, port: Port): void {
+    if (port === 'requests') this.count.add(socket);
+    this.#servers.get(port)?.emit('connection', socket);
+    // The TLS server of requests begins to read by itself.
+    if (port === 'operations') socket.resume();
+  }
+
+  hear(message: PeerMessage): void {
+    for (const listener of this.#listeners) listener(message);
+  }
+
+  async readings(): Promise<readonly MetricReading[]> {
+    const all = (await this.#registry?.getMetricsAsJSON()) as readonly MetricReading[] | undefined;
+    return (all ?? []).map(({ name, help, type, aggregator, values }) => ({ name, help, type, aggregator, values }));
+  }
 }
 
 class RunningWorker implements Worker {
-  readonly #parts: RunningParts;
-  readonly #connections: ConnectionCount;
+  readonly #first: FirstProcess;
+  readonly #hosted: HostedParts;
+  readonly #gateway: OwnGateway;
 
-  constructor(parts: RunningParts) {
-    this.#parts = parts;
-    this.#connections = countConnections((closed) => parts.first.send({ kind: 'closed', connections: closed }));
+  constructor(first: FirstProcess, hosted: HostedParts, gateway: OwnGateway) {
+    this.#first = first;
+    this.#hosted = hosted;
+    this.#gateway = gateway;
+    let told: boolean | undefined;
+    const look = (): void => {
+      const isReady = gateway.isReady();
+      if (isReady !== told) first.send({ kind: 'health', isReady });
+      told = isReady;
+    };
+    look();
+    setInterval(look, healthEveryMs).unref();
   }
 
-  accept(socket: Socket): void {
-    this.#connections.add(socket);
-    this.#parts.accept?.(socket);
+  accept(socket: Socket, port: Port): void {
+    this.#hosted.take(socket, port);
   }
 
   receive(message: ToWorker): void {
-    const { credentials, store, files, hub, sinks, checks, serving } = this.#parts.replicas;
     switch (message.kind) {
-      case 'clusters':
-        return store.apply(message.events);
-      case 'file':
-        return files.update(message.label, message.texts);
-      case 'serving':
-        return serving.update(message.pair);
-      case 'trust':
-        return hub?.update(message.data);
-      case 'checks':
-        return checks.update(message.checks);
-      case 'probed':
-        return this.#takeProbed(message.found);
-      case 'forget-credential':
-        return credentials.forget(message.id);
       case 'sinks':
-        return sinks.update(message.accepting);
+        return this.#hosted.sent.update(message.accepting);
+      case 'peer':
+        return this.#hosted.hear(message.message);
       case 'read-metrics':
         return void this.#sendMetrics();
       case 'unready':
-        return this.#parts.setUnready();
+        return this.#hosted.end();
       case 'drain':
         return void this.#drain();
       default:
@@ -194,49 +162,14 @@ class RunningWorker implements Worker {
     }
   }
 
-  #takeProbed(found: Extract<ToWorker, { kind: 'probed' }>['found']): void {
-    const { replicas, members } = this.#parts;
-    for (const [uid, fault] of found) {
-      const spec = replicas.store.getByUid(uid)?.spec;
-      if (spec === undefined) continue;
-      const breaker = members.connections.breaker(spec);
-      if (fault === undefined) breaker.succeed();
-      else breaker.trip(errorOfWire(fault));
-    }
-  }
-
   async #sendMetrics(): Promise<void> {
-    const { first, frontend } = this.#parts;
-    const all = await frontend.registry.getMetricsAsJSON();
-    first.send({ kind: 'metrics', metrics: all.flatMap(readingOf) });
+    this.#first.send({ kind: 'metrics', metrics: await this.#hosted.readings() });
   }
 
   async #drain(): Promise<void> {
-    const { first, members, frontend, listener, tracing, shutdownGraceMs, setUnready } = this.#parts;
-    await drain({
-      listener: {
-        drain: () => {
-          // A worker does not listen itself, so this promise resolves at once; its connections are waited for instead.
-          void listener.drain();
-          return this.#connections.whenNone();
-        },
-      },
-      openStreams: members.openStreams,
-      setUnready,
-      setRefusing: () => frontend.refuse(),
-      delayMs: 0,
-      graceMs: shutdownGraceMs,
-    });
-    listener.close();
+    await this.#gateway.drain();
     // The audit events of connections that were cut come when they close.
-    await Promise.race([this.#connections.whenNone(), new Promise((resolve) => setTimeout(resolve, closingMs))]);
-    await tracing?.flush(flushMs);
-    first.send({ kind: 'drained' });
+    await Promise.race([this.#hosted.count.whenNone(), new Promise((resolve) => setTimeout(resolve, closingMs))]);
+    this.#first.send({ kind: 'drained' });
   }
-}
-
-/** Nothing for metrics of which the first process has its own. */
-function readingOf(metric: MetricObjectWithValues<MetricValue<string>>): MetricReading[] {
-  const { name, help, type, aggregator, values } = metric as unknown as MetricReading;
-  return aggregator === 'first' || aggregator === 'omit' ? [] : [{ name, help, type, aggregator, values }];
 }

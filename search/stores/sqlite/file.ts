@@ -29,14 +29,17 @@ export interface FileOptions {
   readonly onSetAside: (message: string) => void;
 }
 
-const fileName = 'index.db';
+/** The database and the lock of who writes it, in the directory of an index. */
+export function indexFiles(directory: string): { readonly file: string; readonly lock: string } {
+  return { file: path.join(directory, 'index.db'), lock: path.join(directory, 'index.lock') };
+}
 
 /** @throws GatewayError INDEX_UNAVAILABLE when another process has the index */
 export function openIndexFile(options: FileOptions): IndexFile {
   const { directory, onSetAside } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const file = path.join(directory, fileName);
-  const lock = acquireLock(path.join(directory, 'index.lock'), directory);
+  const { file, lock: lockFile } = indexFiles(directory);
+  const lock = acquireLock(lockFile, directory);
   try {
     const fault = faultBeforeOpening(file);
     if (fault !== undefined) setAside(file, fault, onSetAside);
@@ -93,7 +96,8 @@ const damageCodes: Readonly<Record<number, true>> = { 11: true, 26: true };
 const busyCode = 5;
 const constraintCode = 19;
 
-function damagedFile(file: string): string {
+/** There while the file waits to be set aside. */
+export function damagedFile(file: string): string {
   return `${file}-damaged`;
 }
 
@@ -144,9 +148,12 @@ function openOrReplace(file: string, options: FileOptions): DatabaseSync {
   return db;
 }
 
-/** Readable by its owner alone, as are the files SQLite makes beside it. */
+/**
+ * Readable by its owner alone, as are the files SQLite makes beside it. A file that is there is not opened besides:
+ * closing it would end the locks that this process has on it (POSIX fcntl).
+ */
 function openPrivate(file: string): DatabaseSync {
-  closeSync(openSync(file, 'a', 0o600));
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
   return new DatabaseSync(file);
 }
 

@@ -26,6 +26,8 @@ export const metaKey = {
   trimmed: 'trimmed',
   /** Grows with every new type, incarnation or slot, so that readers know when to read them again. */
   catalog: 'catalog',
+  /** Grows whenever a type of an incarnation comes, goes, becomes whole or stops being so. */
+  types: 'types',
   /** Digest of the indexed paths the rows were written with. */
   paths: 'paths',
   /** Id of the store, which its resourceVersions and continue tokens carry. */
@@ -86,6 +88,7 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
   meta.run(metaKey.rights, 0);
   meta.run(metaKey.trimmed, startUs);
   meta.run(metaKey.catalog, 0);
+  meta.run(metaKey.types, 0);
   meta.run(metaKey.paths, pathsDigest);
   meta.run(metaKey.store, newStoreId());
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`);
@@ -96,9 +99,12 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
   // Version 1 had no id; resourceVersions it has issued expire once.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
-  // Version 2 did not note when rights changed: the last change of all is no older.
+  // Version 2 did not note when rights changed, and the last change of all is no older; nor when types changed.
   (db) =>
-    void db.exec(`INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}'`),
+    void db.exec(
+      `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';
+      INSERT INTO meta VALUES ('${metaKey.types}', 0)`,
+    ),
 ];
 
 /** The id of the store in a file. */

@@ -79,35 +79,78 @@ export const maxOffset = 100_000;
  * @throws GatewayError INDEX_UNAVAILABLE when another process has it
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { directory, maxBytes, readers: count = 1, cacheBytes } = options;
+  const events = threadEvents(options);
+  const { writer, opened } = await startWriter(options, events);
+  return openReaders(options, events, { writer, opened });
+}
+
+/** What the threads of one store report. */
+export interface ThreadEvents {
+  readonly onEvent: (event: WorkerEvent) => void;
+  readonly onDeath: (error: unknown) => void;
+  /** See {@link SqliteStore.stoppedTypes}. */
+  readonly stoppedTypes: () => readonly TypeKey[];
+  /** Sets the one listener that is told of the writer's commits. */
+  readonly onCommitted: (listener: (state: WriterState) => void) => void;
+}
+
+export function threadEvents(options: SqliteOptions): ThreadEvents {
+  let stopped: readonly TypeKey[] = [];
+  let committed = (_state: WriterState): void => undefined;
+  return {
+    onEvent(event) {
+      if (event.kind === 'stopped') stopped = event.types;
+      if (event.kind === 'committed') committed(event.state);
+      else reportEvent(event, options);
+    },
+    onDeath: (error) => options.onDamage?.(`the index in ${options.directory} has stopped: ${String(error)}`),
+    stoppedTypes: () => stopped,
+    onCommitted: (listener) => (committed = listener),
+  };
+}
+
+/**
+ * Starts the thread that writes.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when another process writes
+ */
+export async function startWriter(
+  options: SqliteOptions,
+  { onEvent, onDeath }: ThreadEvents,
+): Promise<{ readonly writer: WorkerCalls; readonly opened: Opened }> {
+  const { directory, maxBytes, cacheBytes } = options;
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
-  let stopped: readonly TypeKey[] = [];
-  let index: SqliteIndex | undefined;
-  const onEvent = (event: WorkerEvent): void => {
-    if (event.kind === 'stopped') stopped = event.types;
-    if (event.kind === 'committed') index?.advance(event.state);
-    else reportEvent(event, options);
-  };
-  const onDeath = (error: unknown): void =>
-    options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
   const onWriterDeath = (error: unknown): void => {
     onDeath(error);
     options.onBroken?.();
   };
   const data: WriterData = { directory, maxBytes, cacheBytes: cacheBytes ?? writerCacheBytes, log, pathsDigest };
   const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath: onWriterDeath });
-  let opened: Opened;
   try {
-    opened = (await writer.call('opened', undefined)) as Opened;
+    return { writer, opened: (await writer.call('opened', undefined)) as Opened };
   } catch (error) {
     await writer.close();
     throw openingError(error);
   }
-  const { file } = opened;
-  const readerData = { file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits: options.bodyLimits };
-  const readers = new ReaderThreads({ count, data: readerData, onEvent, onDeath });
-  index = new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
+}
+
+/** Who writes, and what the file says of itself. */
+export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
+  readonly opened: Opened;
+}
+
+/** Starts what reads the file of a writer. */
+export function openReaders(
+  options: SqliteOptions,
+  { onEvent, onDeath, stoppedTypes, onCommitted }: ThreadEvents,
+  { writer, opened, newest }: StoreParts,
+): SqliteIndex {
+  const { readers: count = 1, cacheBytes, bodyLimits } = options;
+  const data = { file: opened.file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits };
+  const readers = new ReaderThreads({ count, data, onEvent, onDeath });
+  const points = openPointReader(opened.file);
+  const index = new SqliteIndex({ writer, readers, newest, points }, opened, stoppedTypes);
+  onCommitted((state) => index.advance(state));
   return index;
 }
 
@@ -125,7 +168,7 @@ function reportEvent(
 }
 
 /** The writer's answer when it has opened the file. */
-interface Opened {
+export interface Opened {
   readonly file: string;
   readonly storeId: string;
   readonly state: WriterState;
@@ -151,24 +194,32 @@ interface Connections {
   readonly readers: ReaderThreads;
   /** On this thread. */
   readonly points: PointReader;
+  /** What was committed last to the file; undefined when nobody but `writer` commits. */
+  readonly newest?: (() => WriterState) | undefined;
 }
 
-class SqliteIndex implements SqliteStore {
+export class SqliteIndex implements SqliteStore {
   readonly id: string;
   readonly limits = { maxOffset };
   readonly stoppedTypes: () => readonly TypeKey[];
   readonly #writer: WorkerCalls;
   readonly #readers: ReaderThreads;
   readonly #points: PointReader;
+  readonly #newest: (() => WriterState) | undefined;
   readonly #scopes = new SentScopes();
   readonly #versions: IndexVersions;
   readonly #listeners = new Set<(resourceVersion: string) => void>();
   #state: WriterState;
 
-  constructor({ writer, readers, points }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
+  constructor(
+    { writer, readers, points, newest }: Connections,
+    opened: Opened,
+    stoppedTypes: () => readonly TypeKey[],
+  ) {
     this.#writer = writer;
     this.#readers = readers;
     this.#points = points;
+    this.#newest = newest;
     this.id = opened.storeId;
     this.#versions = indexVersionsOf(opened.storeId);
     this.#state = opened.state;
@@ -180,7 +231,7 @@ class SqliteIndex implements SqliteStore {
   }
 
   async catalogVersion(): Promise<string> {
-    return String(this.#state.typesVersion);
+    return String(this.#latest().typesVersion);
   }
 
   async versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]> {
@@ -228,7 +279,7 @@ class SqliteIndex implements SqliteStore {
   }
 
   resourceVersion(): string {
-    return this.#versions.make(this.#state.sequence);
+    return this.#versions.make(this.#latest().sequence);
   }
 
   async oldestResourceVersion(): Promise<string> {
@@ -276,10 +327,28 @@ class SqliteIndex implements SqliteStore {
     return { resourceVersion: this.#versions.make(sequence), rightsVersion };
   }
 
+  /** Tells listeners of commits that another process has made. */
+  noticeCommits(): void {
+    if (this.#newest !== undefined) this.advance(this.#newest());
+  }
+
+  /** What was committed last, by this process or by another. */
+  #latest(): WriterState {
+    const seen = this.#newest?.();
+    if (seen === undefined) return this.#state;
+    return {
+      sequence: Math.max(seen.sequence, this.#state.sequence),
+      typesVersion: Math.max(seen.typesVersion, this.#state.typesVersion),
+    };
+  }
+
   /** Takes what the writer says of itself: before it answers, and after each transaction of a long deletion. */
   advance(state: WriterState): void {
     const isOld = state.sequence <= this.#state.sequence;
-    this.#state = state;
+    this.#state = {
+      sequence: Math.max(state.sequence, this.#state.sequence),
+      typesVersion: Math.max(state.typesVersion, this.#state.typesVersion),
+    };
     if (isOld) return;
     const resourceVersion = this.#versions.make(state.sequence);
     for (const listener of this.#listeners) listener(resourceVersion);

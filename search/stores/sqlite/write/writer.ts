@@ -71,6 +71,7 @@ export class Writer {
     this.#terms = new TermDictionary(db);
     this.#rows = new RowWriter(db, this.#log, this.#terms);
     this.#statements = prepareAll(db);
+    this.#typesVersion = Number(db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.types)!['value']);
     this.#readCatalog();
     this.#checkQuota();
   }
@@ -80,7 +81,7 @@ export class Writer {
     return this.#log.sequence;
   }
 
-  /** Another number when types, what is known of them, or their wholeness have changed since the file was opened. */
+  /** Grows when types, what is known of them, or their wholeness have changed. */
   get typesVersion(): number {
     return this.#typesVersion;
   }
@@ -183,6 +184,7 @@ export class Writer {
       }
       this.#growth.clear();
       if (this.#catalogGrew) this.#statements.setMeta.run(this.#catalog.version + 1, metaKey.catalog);
+      if (this.#typesChanged) this.#statements.setMeta.run(this.#typesVersion + 1, metaKey.types);
       this.#log.flush();
       this.#db.exec('COMMIT');
     } catch (error) {

@@ -1,0 +1,176 @@
+// How members are followed, for several processes that share one index: the one that writes follows them and tells the
+// others, which answer from what they were told. A process that begins to write goes on from the positions in the
+// store.
+import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { IndexPeers } from '../peers.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
+import type { ClusterState, PartState, SyncHandle, TypeState } from './sync-types.ts';
+
+export interface SharedSyncOptions {
+  readonly peers: IndexPeers;
+  /** Resolves when this process writes. */
+  readonly writing: Promise<void>;
+  /** Begins to follow. */
+  readonly start: () => Promise<SyncHandle>;
+  /** The members cannot be followed: the index must be closed and started again. */
+  readonly onBroken: (error: unknown) => void;
+}
+
+/** Changes within this time are told together. */
+const gatherMs = 100;
+/** Confirmations and progress have no event. */
+const tellEveryMs = 2_000;
+/** A writer that is there answers at once; without any, this process is about to be it. */
+const askEveryMs = 500;
+const longestAsks = 40;
+
+/**
+ * Resolves when this process follows the members, or was told how another does.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when nobody tells for long, or all processes end
+ */
+export async function startSharedSync(options: SharedSyncOptions): Promise<SyncHandle> {
+  const sync = new SharedSync(options);
+  try {
+    await sync.known;
+    return sync;
+  } catch (error) {
+    await sync.close();
+    throw error;
+  }
+}
+
+class SharedSync implements SyncHandle {
+  readonly known: Promise<void>;
+  readonly #options: SharedSyncOptions;
+  readonly #known = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
+  readonly #endMessages: () => void;
+  readonly #asking: NodeJS.Timeout;
+  #own: SyncHandle | undefined;
+  #starting: Promise<void>;
+  #telling: NodeJS.Timeout | undefined;
+  #gathering: NodeJS.Timeout | undefined;
+  /** What was told last, or what others have told; by UID. */
+  #told = new Map<string, ToldState>();
+  #isClosed = false;
+
+  constructor(options: SharedSyncOptions) {
+    const { peers, writing, onBroken } = options;
+    this.#options = options;
+    this.known = this.#known.promise;
+    this.#endMessages = peers.onMessage((message) => {
+      if (message.kind === 'states') this.#take(message);
+      else if (this.#own !== undefined) this.#tellAll();
+    });
+    let asks = 0;
+    const ask = (): void => {
+      asks += 1;
+      if (asks > longestAsks || peers.isEnding())
+        this.#known.reject(new GatewayError('INDEX_UNAVAILABLE', 'no process of the gateway follows the clusters'));
+      else peers.send({ kind: 'states-wanted' });
+    };
+    this.#asking = setInterval(ask, askEveryMs).unref();
+    ask();
+    this.#starting = writing
+      .then(() => this.#begin())
+      .catch((error: unknown) => {
+        this.#known.reject(error);
+        onBroken(error);
+      });
+  }
+
+  state(): readonly ClusterState[] {
+    return this.#own?.state() ?? [...this.#told.values()].map(({ state }) => state);
+  }
+
+  stateOf(types: ReadonlySet<TypeKey>): readonly PartState[] {
+    return this.#own?.stateOf(types) ?? [...this.#told.values()].map((told) => partOf(told, types));
+  }
+
+  confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
+    if (this.#own !== undefined) return this.#own.confirmedAtMs(incarnation, type);
+    const told = this.#told.get(incarnation.slice(0, incarnation.lastIndexOf('/')));
+    if (told?.state.incarnation?.id !== incarnation) return undefined;
+    return told.types.get(typeKey(type))?.confirmedAtMs;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#endMessages();
+    for (const timer of [this.#asking, this.#telling, this.#gathering]) clearTimeout(timer);
+    // A process that never writes has nothing to wait for.
+    if (this.#own !== undefined || this.#isBeginning) await this.#starting;
+    await this.#own?.close();
+  }
+
+  #isBeginning = false;
+
+  async #begin(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isBeginning = true;
+    const own = await this.#options.start();
+    this.#own = own;
+    clearInterval(this.#asking);
+    if (this.#isClosed) return;
+    own.onChange(() => {
+      this.#gathering ??= setTimeout(() => this.#tell(), gatherMs).unref();
+      this.#changed();
+    });
+    this.#telling = setInterval(() => this.#tell(), tellEveryMs).unref();
+    this.#tellAll();
+    this.#known.resolve();
+    this.#changed();
+  }
+
+  #tellAll(): void {
+    this.#told = new Map();
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.#gathering = undefined;
+    const states = this.#own!.state();
+    const changed = states.filter((state) => !isDeepStrictEqual(this.#told.get(state.uid)?.state, state));
+    this.#told = new Map(states.map((state) => [state.uid, toldState(state)]));
+    this.#options.peers.send({ kind: 'states', changed, uids: [...this.#told.keys()] });
+  }
+
+  #take({ changed, uids }: { readonly changed: readonly ClusterState[]; readonly uids: readonly string[] }): void {
+    if (this.#own !== undefined) return;
+    const now = new Map(changed.map((state) => [state.uid, toldState(state)]));
+    const all = uids.map((uid) => [uid, now.get(uid) ?? this.#told.get(uid)] as const);
+    // Told before this process could hear it: the next message that was asked for has all of them.
+    if (all.some(([, told]) => told === undefined)) return;
+    this.#told = new Map(all as readonly (readonly [string, ToldState])[]);
+    clearInterval(this.#asking);
+    this.#known.resolve();
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+interface ToldState {
+  readonly state: ClusterState;
+  readonly types: ReadonlyMap<TypeKey, TypeState>;
+}
+
+function toldState(state: ClusterState): ToldState {
+  return { state, types: new Map(state.types.map((each) => [typeKey(each.type), each])) };
+}
+
+function partOf({ state, types: known }: ToldState, types: ReadonlySet<TypeKey>): PartState {
+  const { cluster, incarnation, fault } = state;
+  const isCurrent = (type: TypeState): boolean =>
+    fault === undefined && type.isWhole && type.phase === 'watching' && type.fault === undefined;
+  const told = [...types].flatMap((key) => known.get(key) ?? []);
+  return { cluster, incarnation, fault, types: told.filter((type) => !isCurrent(type)), hasTypes: known.size > 0 };
+}
