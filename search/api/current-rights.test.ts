@@ -8,11 +8,13 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { mirroredTypes } from '../rights/mirror.ts';
 import { binding, role, rule, testIncarnation, testRecord, testUser } from '../rights/rights.fixture.ts';
 import type { TestObject } from '../rights/rights.fixture.ts';
+import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import { makeScopes } from '../rights/scopes.ts';
 import { rowWrite, typeInfo } from '../stores/conformance/model.fixture.ts';
 import { openSqliteStore } from '../stores/sqlite/store.ts';
 import type { IndexStore, WriteBatch } from '../stores/store.ts';
 import type { TypeInfo } from '../types.ts';
+import { makeChangeFeed } from '../watch/feed.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { makeCatalogReader } from './catalog.ts';
 import { answerIndexRequest } from './chain.ts';
@@ -55,7 +57,7 @@ async function site(t: TestContext) {
     rmSync(directory, { recursive: true });
   });
   for (const type of byResource.values()) await store.apply(batchOf(type, []));
-  const reader = role('reader', undefined, rule('list,get', 'pods'));
+  const reader = role('reader', undefined, rule('list,get,watch', 'pods'));
   await store.apply(batchOf(byResource.get('clusterroles')!, [reader]));
   const bindings = ['jane', 'joe'].map((name) => binding(name, undefined, 'ClusterRole/reader', `User/${name}`));
   await store.apply(batchOf(byResource.get('clusterrolebindings')!, bindings));
@@ -90,14 +92,30 @@ async function answer(
   asked: IndexRequest['asked'],
   query: string,
 ): Promise<object> {
+  return JSON.parse(await answerText({ scopes }, store, asked, query)) as object;
+}
+
+/** The bytes that are sent until the answer ends; the client of a watch goes after the first bookmark. */
+async function answerText(
+  { scopes }: Pick<Awaited<ReturnType<typeof site>>, 'scopes'>,
+  store: IndexStore,
+  asked: IndexRequest['asked'],
+  query: string,
+): Promise<string> {
   const written: Buffer[] = [];
+  const feed = makeChangeFeed(store);
+  let leave = (): void => undefined;
   const inbound = {
     method: 'GET',
     respond: () => undefined,
-    write: (chunk: Buffer) => written.push(chunk) > 0,
+    write: (chunk: Buffer) => {
+      written.push(chunk);
+      if (chunk.includes('"BOOKMARK"')) leave();
+      return true;
+    },
     end: () => undefined,
     onDrain: () => undefined,
-    onClose: () => undefined,
+    onClose: (listener: () => void) => void (leave = listener),
   };
   const request = {
     ...{ asked, inbound, headers: [], query, user: testUser('jane'), form: () => ({ as: '' }), auditId: 'id' },
@@ -107,10 +125,12 @@ async function answer(
   const dependencies = {
     ...{ store, rights: scopes, sync, chosen: [], settled: async () => undefined, now: Date.now },
     catalog: makeCatalogReader({ types: () => store.types(), sync, isChosen: () => true }),
-    ...{ issuedRights: { note: () => undefined }, openStreams: new Set(), onError: assert.ifError },
+    ...{ issuedRights: { note: () => undefined }, openStreams: makeOpenStreams(), onError: assert.ifError },
+    ...{ feed, bookmarkIntervalMs: 60_000, rightsPollMs: 60_000, aggregatedWatchMs: 60_000, statusJson: String },
   };
   await answerIndexRequest(request as unknown as IndexRequest, dependencies as unknown as AnswerDependencies);
-  return JSON.parse(Buffer.concat(written).toString('utf8')) as object;
+  feed.close();
+  return Buffer.concat(written).toString('utf8');
 }
 
 const list: IndexRequest['asked'] = { part: 'proxy', segments: ['api', 'v1', 'pods'] };
@@ -154,6 +174,16 @@ test('an object is not found by who has lost the right before it was read', asyn
   assert.partialDeepStrictEqual(await answer(given, given.store, asked, ''), { metadata: { name: 'a' } });
   const { of } = interrupted(given.store, () => given.store.apply(revoked('jane')));
   await assert.rejects(answer(given, of, asked, ''), { code: 'NOT_FOUND' });
+});
+
+test('a watch begins without the rows of who has lost the right before they were read', async (t) => {
+  const given = await site(t);
+  const query = '?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  assert.match(await answerText(given, given.store, list, query), /"ADDED".*"ADDED".*"BOOKMARK"/s);
+  const { of, asked } = interrupted(given.store, () => given.store.apply(revoked('jane')));
+  const events = await answerText(given, of, list, query);
+  assert.match(events, /^\{"type":"BOOKMARK"/);
+  assert.equal(asked.length, 2);
 });
 
 test('the store is asked once where the rights of somebody else have changed', async (t) => {

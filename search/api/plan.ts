@@ -30,9 +30,12 @@ export interface Plan extends ScopedPlan {
   readonly warnings: readonly Warning[];
 }
 
-/** Reads the caller's rights to the requested types. */
-export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies): Promise<Sight> {
-  const rightsUpTo = await rights.current();
+/**
+ * Reads the caller's rights to the requested types.
+ * @param atLeast a `rightsVersion` of the store: every change of rights up to it is taken into account
+ */
+export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies, atLeast?: string): Promise<Sight> {
+  const rightsUpTo = await rights.current(atLeast);
   const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
   return { of, answer, rightsUpTo, catalog: await catalog() };
 }
@@ -150,9 +153,12 @@ export function unknownCluster(cluster: string): GatewayError {
 }
 
 /** Rights of a watch, asked again as long as it lasts: little work while nothing has changed. */
-export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<RowScope> {
-  return async () => {
-    const sight = await see(of, dependencies);
+export function visibleNow(
+  of: PlanQuestion,
+  dependencies: AnswerDependencies,
+): (atLeast?: string) => Promise<RowScope> {
+  return async (atLeast) => {
+    const sight = await see(of, dependencies, atLeast);
     // Warnings are for its start.
     if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
     const { views, scope } = await shownOf(sight, dependencies);

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
-import type { IndexStore, LogEntry, RowRead } from '../stores/store.ts';
+import type { IndexStore, LogEntry, ReadPoint, RowRead } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
@@ -22,6 +22,15 @@ export type RightsEvent =
   | { readonly kind: 'entry'; readonly entry: LogEntry }
   | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
   | { readonly kind: 'gained'; readonly row: RowRead };
+
+/** Everything to send after a change of rights. */
+export interface RightsEvents {
+  readonly events: readonly RightsEvent[];
+  /** The watcher has seen everything up to here once the events are sent. */
+  readonly position: string;
+  /** The newest change of rights in what was read: when it has changed the watcher's rights, the events must not go. */
+  readonly rightsVersion: string;
+}
 
 /** From one scope to another. */
 export interface ScopeChange {
@@ -43,7 +52,7 @@ export async function rightsEvents(
   store: Pick<IndexStore, 'list' | 'count'>,
   feed: ChangeFeed,
   change: ScopeChange,
-): Promise<{ readonly events: readonly RightsEvent[]; readonly position: string }> {
+): Promise<RightsEvents> {
   const { query, types, before, after, position, wasSent } = change;
   const [less, more] = differingScopes(before, after);
   const difference = Math.abs((await store.count(query, less)).count - (await store.count(query, more)).count);
@@ -69,7 +78,7 @@ export async function rightsEvents(
   }
   for (const row of lost.rows) if (!settled.has(rowIdentity(row))) events.push({ kind: 'lost', row });
   for (const row of gained.rows) events.push({ kind: 'gained', row });
-  return { events, position: gained.resourceVersion };
+  return { events, position: gained.resourceVersion, rightsVersion: gained.rightsVersion };
 }
 
 async function rowsOf(
@@ -77,7 +86,7 @@ async function rowsOf(
   query: ListQuery,
   scope: RowScope,
   isWanted: (row: RowRead) => boolean,
-): Promise<{ readonly rows: readonly RowRead[]; readonly resourceVersion: string }> {
+): Promise<ReadPoint & { readonly rows: readonly RowRead[] }> {
   const page = await store.list(query, scope, {});
   const rows: RowRead[] = [];
   let bytes = 0;
@@ -88,7 +97,7 @@ async function rowsOf(
       if (rows.push(row) > mostRows || bytes > mostBytes) throw tooMany();
     }
   }
-  return { rows, resourceVersion: page.resourceVersion };
+  return { rows, resourceVersion: page.resourceVersion, rightsVersion: page.rightsVersion };
 }
 
 async function* entriesUpTo(

@@ -52,10 +52,11 @@ export interface WatchQuestion {
   /** Rows that are hidden or old at the start, of clusters the caller may know of. */
   readonly warnings: readonly Warning[];
   /**
-   * Rights of now; the same object while nothing has changed. @throws GatewayError (rejects) when they cannot be
-   * decided
+   * Reads the rights that the watcher has now. The same object is returned while they have not changed.
+   * @param atLeast a `rightsVersion` of the store: every change of rights up to it is taken into account
+   * @throws GatewayError (rejects) when the rights cannot be decided
    */
-  readonly visible: () => Promise<RowScope>;
+  readonly visible: (atLeast?: string) => Promise<RowScope>;
   /** As `onChange` of the rights, of this question. */
   readonly onRightsChange: (listener: () => void) => () => void;
   /** Called when the client gets a position to go on from, with the rights up to there. */

@@ -7,7 +7,7 @@ import type { RowScope } from '../rights/scope.ts';
 import type { LogEntry, RowRead } from '../stores/store.ts';
 import { changeOf, identityObject, typeOf } from './change.ts';
 import type { Change } from './change.ts';
-import { rightsEvents } from './rights-change.ts';
+import { rightsEvents, type RightsEvents } from './rights-change.ts';
 import type { EventRow, WatchDependencies, WatchQuestion } from './watch-question.ts';
 
 /** Events are collected up to this size before they are written. */
@@ -63,17 +63,14 @@ export class WatchRun {
 
   /** @returns whether the rights have changed; then all that follows from it was sent */
   async followRights(): Promise<boolean> {
-    const after = await this.#question.visible();
+    let after = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
-    const { query, keys, types } = this.#question;
-    const { events, position } = await rightsEvents(this.#dependencies.store, this.#dependencies.feed, {
-      query,
-      types: keys,
-      before: this.#scope,
-      after,
-      position: this.#position,
-      wasSent: (entry) => entry.before !== undefined && this.#question.matches(entry.before, entry),
-    });
+    let found = await this.#eventsUnder(after);
+    // Rights that changed while these rows were read decide about them.
+    for (let now; (now = await this.#question.visible(found.rightsVersion)).digest !== after.digest; after = now)
+      found = await this.#eventsUnder(now);
+    const { events, position } = found;
+    const { types } = this.#question;
     for (const event of events) {
       if (event.kind === 'entry') {
         const change = this.#changeOf(event.entry, after);
@@ -91,6 +88,18 @@ export class WatchRun {
     this.#position = position;
     if (events.length > 0) await this.#flushEvents();
     return true;
+  }
+
+  #eventsUnder(after: RowScope): Promise<RightsEvents> {
+    const { query, keys, matches } = this.#question;
+    return rightsEvents(this.#dependencies.store, this.#dependencies.feed, {
+      query,
+      types: keys,
+      before: this.#scope,
+      after,
+      position: this.#position,
+      wasSent: (entry) => entry.before !== undefined && matches(entry.before, entry),
+    });
   }
 
   /** Rights of the bookmark's position: a watch that goes on from there at another process reads those in the log. */

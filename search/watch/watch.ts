@@ -3,6 +3,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
 import type { IndexRequest } from '../api/request.ts';
+import type { RowScope } from '../rights/scope.ts';
 import type { Page } from '../stores/store.ts';
 import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
@@ -14,9 +15,8 @@ export async function watchRows(
   question: WatchQuestion,
   dependencies: WatchDependencies,
 ): Promise<void> {
-  const scope = await question.visible();
+  const { scope, page } = await firstRows(question, dependencies);
   const before = await question.before?.(scope);
-  const page = question.after === undefined ? await dependencies.store.list(question.query, scope, {}) : undefined;
   const alarms = new WatchAlarms();
   if (before !== undefined) alarms.ring('rightsChanged');
   const body = beginBody(request, question.warnings, dependencies.openStreams, {
@@ -35,6 +35,29 @@ export async function watchRows(
   } finally {
     alarms.end();
   }
+}
+
+/** How often the first rows are read again because the watcher's rights changed while they were read. */
+const mostReadings = 5;
+
+/**
+ * The rights that a watch begins with, and the rows there are, unless the watch goes on from a position. Rights are read
+ * before the rows, and may be taken away between the two: rows that are newer than the rights are read again.
+ */
+async function firstRows(
+  { query, visible, after }: WatchQuestion,
+  { store }: WatchDependencies,
+): Promise<{ readonly scope: RowScope; readonly page: Page | undefined }> {
+  let scope = await visible();
+  if (after !== undefined) return { scope, page: undefined };
+  for (let reading = 1; reading <= mostReadings; reading += 1) {
+    const page = await store.list(query, scope, {});
+    const now = await visible(page.rightsVersion);
+    if (now.digest === scope.digest) return { scope, page };
+    page.release?.();
+    scope = now;
+  }
+  throw new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
 }
 
 async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }: WatchQuestion): Promise<void> {
