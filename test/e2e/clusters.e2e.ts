@@ -166,7 +166,7 @@ test('explain, api-resources, describe, wait and a refused delete', async () => 
   assert.equal(timedOut.code, 1);
   const deleted = await kubectl('delete', resource, 'm1');
   assert.equal(deleted.code, 1);
-  assert.match(deleted.stderr, /clusters come from the sources of the gateway/);
+  assert.match(deleted.stderr, /clusters are read-only here: the gateway makes them from its sources of clusters/);
   const missing = await kubectl('get', resource, 'nowhere');
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /\(NotFound\): clusters\.gateway\.portcullis\.io "nowhere" not found/);
