@@ -66,7 +66,10 @@ function matches(items: readonly string[], value: string): boolean {
   return items.includes('*') || items.includes(value);
 }
 
-/** "*" covers subresources too. "pods" does not cover "pods/log". "*" + "/log" covers the log of every resource. */
+/**
+ * Matches as RBAC does: "*" covers subresources too, "pods" does not cover "pods/log", and a star followed by "/log"
+ * covers the log of every resource.
+ */
 function resourceMatches(items: readonly string[], resource: string, subresource: string): boolean {
   if (subresource === '') return matches(items, resource);
   return matches(items, `${resource}/${subresource}`) || items.includes(`*/${subresource}`);
