@@ -32,7 +32,10 @@ export interface CatalogSources {
   readonly types: StoredTypes;
   /** How clusters are followed now. */
   readonly sync: Pick<SyncView, 'state' | 'version'>;
-  /** Whether a type of a cluster that is not followed yet is among what is to be served. */
+  /**
+   * Whether a stored type may be served although its cluster is not being followed at the moment: true when the
+   * configuration selects it.
+   */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 

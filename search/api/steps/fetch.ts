@@ -18,7 +18,7 @@ export async function fetch(planned: Planned, dependencies: AnswerDependencies):
   return { ...state, found };
 }
 
-/** Only plans of rows have a scope. */
+/** Only plans that read rows have a scope. */
 function isScoped(made: unknown): made is ScopedPlan {
   return typeof made === 'object' && made !== null && 'rightsUpTo' in made;
 }
