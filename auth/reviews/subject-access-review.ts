@@ -109,7 +109,7 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
   };
 }
 
-/** The decision for no longer than the one before it counts. */
+/** The decision, valid no longer than the decision before it. */
 function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decision): Decision {
   return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
 }

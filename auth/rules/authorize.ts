@@ -179,7 +179,7 @@ class Met {
     return false;
   }
 
-  /** The decision for no longer than what was asked before it holds. */
+  /** The decision, valid no longer than the decisions of the authorizers that were asked before. */
   timed(decision: Decision): Decision {
     const untilMs = this.#untilMs;
     return untilMs === (decision.untilMs ?? Infinity) ? decision : { ...decision, untilMs };

@@ -26,7 +26,7 @@ export const rightsTypes: readonly ResourceType[] = [
   { group: rbacGroup, resource: 'rolebindings' },
 ];
 
-/** Everything the mirror reads: the RBAC types and Namespaces. */
+/** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
 /** One incarnation (life) of a cluster, with its types as the store has them. */

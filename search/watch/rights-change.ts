@@ -14,7 +14,10 @@ import type { ChangeFeed } from './feed.ts';
 /** When more rows than this are lost or gained, the watcher must list again. */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
-/** The most log entries that are collected of objects which were visible before and after. */
+/**
+ * The most log entries that are collected of objects which the watcher could see before the change of rights and still
+ * can.
+ */
 const mostEntries = 20_000;
 
 /** What happens to one object: a change as in the log (`entry`), the loss of the right to see it, or the gain of it. */

@@ -1,4 +1,4 @@
-// Step 5: sends the planned query to the index store.
+// Step 5 of chain.ts: sends the planned query to the index store.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { readWithinRights } from '../current-rights.ts';

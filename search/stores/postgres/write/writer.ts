@@ -49,7 +49,10 @@ interface Planned {
   readonly target: Target;
   readonly isRenamed: boolean;
   readonly upserts: readonly RowWrite[];
-  /** Position of the first of this batch's keys; deletes come before upserts. */
+  /**
+   * Index of this batch's first key in the transaction's list of keys. A batch has first the keys of its deletes, then
+   * those of its upserts.
+   */
   readonly firstKey: number;
 }
 

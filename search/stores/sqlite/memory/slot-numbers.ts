@@ -13,7 +13,7 @@ export class SlotNumbers {
     return number;
   }
 
-  /** The slot with this number. */
+  /** The namespace slot to which {@link SlotNumbers.of} has given this number. */
   slotOf(number: number): number {
     return this.#slots[number]!;
   }

@@ -11,7 +11,7 @@ import { changesOfType } from './type-changes.ts';
 /** A path with more terms or postings than these limits is not kept in memory. */
 const mostTerms = 100_000;
 export const mostPostings = 1_500_000;
-/** When more slots than this have changed, everything is built again. */
+/** When more namespace slots than this have changed, the counts are built again from all rows. */
 const mostRecounted = 2000;
 
 export class TermCounts implements Remembered {
