@@ -114,7 +114,7 @@ export interface Index {
   close(): Promise<void>;
 }
 
-/** A counter of {@link Index.rightsSamples}. */
+/** How many comparisons for one cluster had one result. */
 export interface RightsSamples {
   readonly cluster: string;
   readonly result: SampleResult;

@@ -114,7 +114,9 @@ function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decisi
   return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
 }
 
-/** What the hub must allow, all of it; a refusal when it cannot even be asked. */
+/**
+ * The questions to the hub, all of which it must allow; or a refusal, for a request that the hub cannot be asked about.
+ */
 function questionsOf(
   attributes: Attributes,
   number: number,

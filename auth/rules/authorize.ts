@@ -161,7 +161,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** Refusals and errors so far. */
+/** Collects the refusals and errors of the authorizers that were asked so far. */
 class Met {
   readonly #reasons: string[] = [];
   readonly #errors: unknown[] = [];

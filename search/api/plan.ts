@@ -18,7 +18,7 @@ import type { AskedType, PlanQuestion } from './plan-question.ts';
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
-  /** As {@link ScopedPlan.rightsUpTo}. */
+  /** The scope takes into account all RBAC changes up to this resourceVersion of the store. */
   readonly rightsUpTo: string;
   readonly catalog: Catalog;
 }

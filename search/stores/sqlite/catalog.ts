@@ -22,7 +22,7 @@ export interface NamespaceSlot {
   readonly namespace: string;
 }
 
-/** The key of a row. */
+/** The key of a row, with its namespace slot. */
 export type SlotRow = KeyRow<NamespaceSlot>;
 
 export class Catalog {

@@ -86,7 +86,7 @@ export function isContradicted(db: DatabaseSync, error: unknown): boolean {
   }
 }
 
-/** Settings of every connection. */
+/** Applies the settings that every connection to the file needs. */
 export function configure(db: DatabaseSync, cacheBytes: number): void {
   db.exec(`PRAGMA busy_timeout = 10000; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
   db.exec(`PRAGMA cache_size = -${Math.floor(cacheBytes / 1024)}`);

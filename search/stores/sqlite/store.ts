@@ -91,7 +91,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
 export interface ThreadEvents {
   readonly onEvent: (event: WorkerEvent) => void;
   readonly onDeath: (error: unknown) => void;
-  /** As {@link SqliteStore.stoppedTypes}. */
+  /** Gives the types whose new rows are refused because the index is full. */
   readonly stoppedTypes: () => readonly TypeKey[];
   /** Sets the listener for commits of the writer. There is only one. */
   readonly onCommitted: (listener: (state: WriterState) => void) => void;

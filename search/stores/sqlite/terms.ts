@@ -63,7 +63,7 @@ export class TermDictionary {
     if (this.#remembered.size > mostRemembered) this.#remembered.clear();
   }
 
-  /** Forgets everything after a rollback. */
+  /** Forgets what the transaction has added, after a rollback. */
   reset(): void {
     this.#added.clear();
     this.#new.clear();

@@ -29,7 +29,7 @@ function readRows(copied: Buffer): readonly CopyRow[] {
   for (;;) {
     const columns = copied.readInt16BE(at);
     at += 2;
-    // The end of the data.
+    // A field count of -1 marks the end of the data.
     if (columns === -1) return rows;
     const row: (Buffer | undefined)[] = [];
     for (let column = 0; column < columns; column++) {

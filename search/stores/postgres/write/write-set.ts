@@ -88,7 +88,7 @@ export interface FollowChange {
   bytes: number;
 }
 
-/** What happened to an object. */
+/** What a write did to an object. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
 const digestBytes = 16;
@@ -96,7 +96,7 @@ const digestBytes = 16;
 export class WriteSet {
   readonly objects: ObjectRow[] = [];
   readonly bodies: BodyRow[] = [];
-  /** Rows to delete. */
+  /** Ids of rows to delete, each with its shard. */
   readonly gone: { readonly shard: number; readonly id: number }[] = [];
   /** Rows whose current body goes into the log, before it is replaced or deleted. */
   readonly before: { readonly shard: number; readonly id: number }[] = [];

@@ -34,7 +34,7 @@ export class CreatedColumn implements Remembered {
     this.#numbers = numbers;
   }
 
-  /** The number of rows. */
+  /** The number of rows, as the size for {@link Remembered.size}. */
   get size(): number {
     return this.#created.length + 1;
   }

@@ -14,7 +14,7 @@ export class RowCounts implements Remembered {
     this.#t = t;
   }
 
-  /** The number of slots. */
+  /** The number of slots, as the size for {@link Remembered.size}. */
   get size(): number {
     return this.#counts.size + 1;
   }

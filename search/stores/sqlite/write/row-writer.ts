@@ -162,7 +162,8 @@ export class RowWriter {
   }
 
   /**
-   * Sorted, so that neighbouring entries are written together. The sort is stable, so the last change of an entry wins.
+   * Writes the changes of term lists in sorted order, so that neighbouring entries are written together. The sort is
+   * stable, so the last change of an entry wins.
    */
   #flushPostings(): void {
     const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.slot - b.slot || a.id - b.id);
