@@ -45,7 +45,10 @@ export interface Authorizer {
   generation?(): number;
 }
 
-/** The answer of {@link Authorizer.hints}. */
+/**
+ * Where the authorizer may allow a request that it refuses for all objects: in these namespaces and for these names, or
+ * anywhere.
+ */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
 /**

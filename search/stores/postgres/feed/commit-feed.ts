@@ -46,7 +46,7 @@ export class CommitFeed {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Notes the time of a change that was seen in the database, in microseconds. */
+  /** Notes a change that was seen in the database, and tells the listeners. @param lastUs its time in microseconds */
   advance(lastUs: number): void {
     if (lastUs <= this.#lastUs) return;
     this.#lastUs = lastUs;

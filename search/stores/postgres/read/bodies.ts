@@ -67,8 +67,8 @@ function countOfChunk(lengths: Int32Array): number {
 function listed({ catalog }: Snapshot, { ids, incs }: RowIds): string {
   const shards = Array.from(incs, (inc) => catalog.byNumber.get(inc)!.shard);
   const numbers = (all: Iterable<number>): string => `'{${Array.from(all, wholeNumber).join(',')}}'`;
-  // Inside SELECT, the planner does not know the length of the arrays. With it, the planner would read whole tables for
-  // a thousand rows.
+  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
+  // for a thousand rows.
   return `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
     WITH ORDINALITY j(shard, id, place)`;
 }

@@ -182,8 +182,8 @@ function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piec
 /** A source of the rows with these ids, as `o`. */
 export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: number; readonly inc: number }[]): Piece {
   const shards = rows.map(({ inc }) => catalog.byNumber.get(inc)!.shard);
-  // Inside SELECT, the planner does not know the length of the arrays. With it, the planner would read whole tables for
-  // a thousand rows.
+  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
+  // for a thousand rows.
   const text =
     'unnest((SELECT ?::int2[]), (SELECT ?::int8[])) g(shard, id) JOIN obj o ON o.shard = g.shard AND o.id = g.id';
   const ids = rows.map(({ id }) => id);

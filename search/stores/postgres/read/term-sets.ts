@@ -19,7 +19,7 @@ export interface TermSet {
   readonly isNegative: boolean;
 }
 
-/** The terms of one type, in one transaction. */
+/** Where terms are looked up: in a transaction, and for the type with the number `t`. */
 export interface TermsOf {
   readonly snapshot: Snapshot;
   readonly t: number;

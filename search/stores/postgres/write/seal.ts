@@ -26,7 +26,7 @@ export class ShardsLostError extends FencedError {
 export interface Seal {
   readonly writers: readonly ShardWriter[];
   readonly log: readonly LogRow[];
-  /** The time under which the previous bodies were stored. */
+  /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
 }
