@@ -223,7 +223,7 @@ function followClusters(
   });
 }
 
-/** @param samples results of comparisons are counted here, for metrics */
+/** Makes the rights of the index. @param samples results of comparisons are counted here, for metrics */
 function openRights(
   options: IndexOptions,
   store: IndexStore,

@@ -9,7 +9,10 @@ export interface ConnectionCount {
   whenNone(): Promise<void>;
 }
 
-/** @param onClosed called once for each turn of the event loop in which connections closed, with their number */
+/**
+ * Counts connections from now on.
+ * @param onClosed called once for each turn of the event loop in which connections closed, with their number
+ */
 export function countConnections(onClosed: (closed: number) => void): ConnectionCount {
   const open = new Set<Socket>();
   let closed = 0;

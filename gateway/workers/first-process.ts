@@ -91,7 +91,10 @@ class FirstProcess {
     closers.push(() => plugins.close());
   }
 
-  /** @throws ConfigurationError when a sink cannot be opened */
+  /**
+   * Opens the sinks of the audit log; undefined without one.
+   * @throws ConfigurationError when a sink cannot be opened
+   */
   async openSinks(): Promise<RunningSinks | undefined> {
     const { audit, dataDir } = this.#config;
     if (audit === undefined) return undefined;
@@ -126,7 +129,7 @@ class FirstProcess {
     return supervisor;
   }
 
-  /** @throws AddressError when the address cannot be bound */
+  /** Opens a listening socket. @throws AddressError when the address cannot be bound */
   async listen(port: Port, at: Config['listen'], flag: string): Promise<Handover> {
     const handover = await startHandover(at, {
       taker: () => {

@@ -16,7 +16,10 @@ export interface WorkersPage extends MetricsPage {
 /** For a worker that does not answer in this time, its previous metrics are used. */
 const readTimeoutMs = 1_000;
 
-/** @param own registry of the first process itself: its memory, CPU and audit log */
+/**
+ * Makes the metrics page of all processes.
+ * @param own registry of the first process itself: its memory, CPU and audit log
+ */
 export function makeWorkersPage(
   own: Registry,
   supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,

@@ -40,7 +40,7 @@ const failureMs = 10_000;
 /** A result is dropped when it is older than this. */
 const keptMs = 24 * 3600_000;
 
-/** @param start runs a plugin @param now gives Unix milliseconds */
+/** Makes the plugin runs that workers share. @param start runs a plugin @param now gives Unix milliseconds */
 export function makePluginRuns(
   start: (run: ExecRun) => Promise<ExecResult> = runExec,
   now: () => number = Date.now,

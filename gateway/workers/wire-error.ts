@@ -24,7 +24,10 @@ export function errorOfWire({ code, message, details }: WireError): GatewayError
   return new GatewayError(code, message, details);
 }
 
-/** @throws the error itself, when it is not one that the operator can fix */
+/**
+ * The form of a start error that can be sent to the first process.
+ * @throws the error itself, when it is not one that the operator can fix
+ */
 export function startFaultOf(error: unknown): StartFault {
   if (error instanceof ConfigurationError) return { faults: error.faults };
   if (error instanceof GatewayError) return { error: wireErrorOf(error) };

@@ -1,6 +1,6 @@
 // One worker as the first process sees it, from its start to its end. Connections go over Node's IPC channel, where
 // each waits until the previous one was accepted. All other messages go over a socket pair, so that many connections
-// cannot delay, for example, the news of a revoked right.
+// cannot delay messages such as pings or a shutdown.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';

@@ -255,7 +255,7 @@ export class Evaluation {
     return answered !== undefined && isSameSet(answered, part.reached) && unread.has(name) === part.isUnread;
   }
 
-  /** @returns whether the grants in this cluster have changed */
+  /** Keeps the grants of one cluster for the next scope. @returns whether they have changed */
   #grant(uid: string, part: ClusterPart | undefined): boolean {
     const before = this.#granted.get(uid);
     if (part === undefined || part.grants.length === 0) {

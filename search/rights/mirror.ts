@@ -328,7 +328,10 @@ function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
   if (kind !== undefined) view.put(kind, namespace, name, parse(raw));
 }
 
-/** @returns keys of users and groups whose rights may have changed; undefined: anybody's */
+/**
+ * Applies one log entry to a view.
+ * @returns keys of users and groups whose rights may have changed; undefined: anybody's
+ */
 function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): Iterable<SubjectKey> | undefined {
   const kind = kinds.get(type);
   return kind && view.put(kind, namespace, name, after === undefined ? undefined : parse(after));

@@ -3,7 +3,10 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { ModeMemory } from './modes.ts';
 
-/** @param onError called when the file cannot be written, or cannot be read although it exists */
+/**
+ * Makes a memory for modes that is stored in a file.
+ * @param onError called when the file cannot be written, or cannot be read although it exists
+ */
 export function makeModeFile(file: string, onError: (error: unknown) => void): ModeMemory {
   return {
     read: () => {

@@ -14,7 +14,10 @@ import type { Grant } from './scope.ts';
 
 /** The gateway's authorizer, as far as it is used here. */
 export interface Gatekeeper {
-  /** @throws GatewayError (or rejects) with code HUB_UNAVAILABLE when the hub that decides cannot be asked */
+  /**
+   * Decides one question.
+   * @throws GatewayError (or rejects) with code HUB_UNAVAILABLE when the hub that decides cannot be asked
+   */
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
    * Namespaces and names for which the authorizer may allow a request that it refuses for all objects. Without this

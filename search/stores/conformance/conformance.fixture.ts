@@ -5,7 +5,7 @@ import { testRandomQuestions } from './random-questions.fixture.ts';
 import type { OpenStore } from './tested-store.fixture.ts';
 import { testVersions } from './versions.fixture.ts';
 
-/** @param name of the store for test names, such as `SQLite` */
+/** Adds all conformance tests for one store. @param name of the store for test names, such as `SQLite` */
 export function conformance(name: string, open: OpenStore): void {
   testRandomQuestions(name, open);
   testLife(name, open);

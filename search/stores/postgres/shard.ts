@@ -4,12 +4,15 @@ import { createHash } from 'node:crypto';
 /** The number of shards. It cannot change, because stored rows contain their shard. */
 export const shardCount = 128;
 
-/** @param recordUid uid of the cluster's record */
+/** The shard of a cluster, from 0 to `shardCount - 1`. @param recordUid uid of the cluster's record */
 export function shardOf(recordUid: string): number {
   return createHash('sha256').update(recordUid).digest().readUInt32BE(0) % shardCount;
 }
 
-/** @param incarnationId `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>` */
+/**
+ * The shard of an incarnation, which is the shard of its cluster.
+ * @param incarnationId `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>`
+ */
 export function shardOfIncarnation(incarnationId: string): number {
   return shardOf(incarnationId.slice(0, Math.max(0, incarnationId.lastIndexOf('/'))) || incarnationId);
 }

@@ -34,7 +34,10 @@ export function indexFiles(directory: string): { readonly file: string; readonly
   return { file: path.join(directory, 'index.db'), lock: path.join(directory, 'index.lock') };
 }
 
-/** @throws GatewayError INDEX_UNAVAILABLE when another process has opened the index */
+/**
+ * Opens the index for writing, and makes an empty one where there is none that can be used.
+ * @throws GatewayError INDEX_UNAVAILABLE when another process has opened the index
+ */
 export function openIndexFile(options: FileOptions): IndexFile {
   const { directory, onSetAside } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -41,6 +41,7 @@ const known: ReadonlySet<string> = new Set([
 const defaultConnectSeconds = 10;
 
 /**
+ * Reads the settings of a connection.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the URL or one of its files cannot be used; the message says
  *   what to fix
  */

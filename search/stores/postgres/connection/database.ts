@@ -118,7 +118,7 @@ export class Database {
   }
 }
 
-/** @returns false when the connection cannot be used again */
+/** Rolls the transaction back. @returns false when the connection cannot be used again */
 async function rollBack(client: ClientBase): Promise<boolean> {
   try {
     await client.query('ROLLBACK');

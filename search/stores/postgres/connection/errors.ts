@@ -71,7 +71,7 @@ export function databaseError(error: unknown): unknown {
   return text === undefined ? error : unavailable(text, error);
 }
 
-/** @param text completes the sentence "the database of the index …" */
+/** The error for a client when the database fails. @param text completes the sentence "the database of the index …" */
 export function unavailable(text: string, cause?: unknown): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', `the database of the index ${text}`, { cause });
 }

@@ -9,7 +9,10 @@ import { unavailable } from './errors.ts';
 /** Key of the advisory lock. It must be the same in all versions of this program. */
 const migrationLock = 0x50436978;
 
-/** @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema belongs to another program or a newer version */
+/**
+ * Creates or migrates the tables.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema belongs to another program or a newer version
+ */
 export async function migrate(database: Database): Promise<void> {
   if ((await formOf(database)) === schemaForm) return;
   await database.transaction(async (client) => {

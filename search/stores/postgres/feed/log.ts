@@ -32,7 +32,10 @@ export class ChangeLog {
     this.#versions = versions;
   }
 
-  /** @throws GatewayError (rejects) while the database cannot answer; so do all methods here */
+  /**
+   * Reads the newest changes of the store.
+   * @throws GatewayError (rejects) while the database cannot answer; so do all methods here
+   */
   async moment(): Promise<Moment> {
     const [row] = await this.#database.query<[number, number, number]>(
       `SELECT last, rights, catalog FROM ${this.#database.schema}.sequencer WHERE one`,

@@ -26,7 +26,10 @@ export interface Conditions {
 
 const mostConditions = 400;
 
-/** @throws GatewayError (rejects) with code BAD_REQUEST when the query has too many conditions */
+/**
+ * Turns the conditions of a query for one type into SQL.
+ * @throws GatewayError (rejects) with code BAD_REQUEST when the query has too many conditions
+ */
 export function compileConditions(of: TermsOf, query: ListQuery, type: ResourceType): Promise<Conditions> {
   return new Compiler(of, type).compile(query);
 }

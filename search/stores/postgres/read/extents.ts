@@ -179,7 +179,7 @@ function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piec
   return shards.size > mostShards ? [] : [piece('o.shard = ANY(?::int2[])', [...shards])];
 }
 
-/** A source of the rows with these ids, as `o`. */
+/** SQL that gives the rows with these ids the name `o`. */
 export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: number; readonly inc: number }[]): Piece {
   const shards = rows.map(({ inc }) => catalog.byNumber.get(inc)!.shard);
   // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables

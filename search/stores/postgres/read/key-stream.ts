@@ -164,7 +164,10 @@ export class KeyStream {
     return this.#looks.budget.isLate(this.#checkedMs + performance.now() - fromMs);
   }
 
-  /** @param readAhead how many rows a lane reads when it has none left */
+  /**
+   * Takes the next rows of all types in order; undefined at the end.
+   * @param readAhead how many rows a lane reads when it has none left
+   */
   async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
     const rows: FoundRow[] = [];
     while (rows.length < want) {

@@ -38,7 +38,10 @@ const point = piece(
 const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL max_parallel_workers_per_gather = 0;`;
 
-/** @param database its connections must read int8 as a number */
+/**
+ * Makes the function that runs work in a read-only transaction.
+ * @param database its connections must read int8 as a number
+ */
 export function snapshotsOf(database: Pick<Database, 'transaction'>): InSnapshot {
   let catalog: Catalog | undefined;
   return (work) =>

@@ -37,7 +37,10 @@ export class Numbers {
     return number;
   }
 
-  /** @returns the number; `isRenamed` when the table may hold another name for the cluster */
+  /**
+   * Finds or gives out the number of an incarnation.
+   * @returns the number; `isRenamed` when the table may hold another name for the cluster
+   */
   async ofIncarnation({ id, cluster }: Incarnation): Promise<{ readonly number: number; readonly isRenamed: boolean }> {
     let known = this.#incarnations.get(id);
     if (known === undefined) {

@@ -265,6 +265,7 @@ function checkShard(incarnation: string, writer: ShardWriter | undefined): numbe
 }
 
 /**
+ * Checks the texts of a row.
  * @throws GatewayError INDEX_UNAVAILABLE for a text that is longer than Kubernetes allows and too long for an index
  *   entry
  */

@@ -11,7 +11,7 @@ const idsAtOnce = 1000;
 /** Reads the bodies of rows by id, as they were at time `sequence` (microseconds). */
 export type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
-/** @param read asks a reader thread for the rows after the first ones */
+/** The page of a list. @param read asks a reader thread for the rows after the first ones */
 export function pageOf(
   { sequence, left, next, remaining, warnings, first }: ReadPage,
   point: ReadPoint,

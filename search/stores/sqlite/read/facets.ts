@@ -97,7 +97,7 @@ async function countValues(
   return counts;
 }
 
-/** Builds the counts in memory for users who see only some of the namespaces. */
+/** Builds the counts in memory (rows by value and namespace slot) for users who see only some of the namespaces. */
 async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
     return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };

@@ -176,7 +176,10 @@ export class KeyStream {
     return recheck(body[0], matchKey(row));
   }
 
-  /** @param readAhead how many rows a walk reads when it has none left */
+  /**
+   * Takes the next rows of all lanes in order; undefined at the end.
+   * @param readAhead how many rows a walk reads when it has none left
+   */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
     const lanes = this.#lanes!;
     const rows: SlotRow[] = [];

@@ -63,7 +63,7 @@ function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   return any;
 }
 
-/** All rows of the extent, found through their slots. */
+/** The ways to all rows that an {@link Extent} allows, found through their namespace slots. */
 export function byExtent(extent: Extent): readonly AccessPath[] {
   const { t, incarnations, incarnationsJson, except, exceptJson, slots, slotsJson, ids } = extent;
   const paths: AccessPath[] = [];
@@ -97,7 +97,7 @@ function byValues(extent: Extent, column: 'name' | 'uid', values: readonly strin
   return accessPath({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
 }
 
-/** All names of the type, read from the index alone. */
+/** The ways to all rows of the type by name. Only the database index obj_name is read. */
 function byNameScan(extent: Extent): AccessPath {
   const member = inExtent(extent, 'o');
   return accessPath(

@@ -17,7 +17,10 @@ export function incarnationsOf({ extent }: TypePlan): readonly number[] {
   return [...new Set([...extent.incarnations, ...extent.slots.map(incarnationOf)])];
 }
 
-/** @param isByTerms true when rows are found through the plan's condition on terms */
+/**
+ * A walk that reads one incarnation after the other.
+ * @param isByTerms true when rows are found through the plan's condition on terms
+ */
 export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Walk {
   let left: readonly number[] | undefined;
   return {

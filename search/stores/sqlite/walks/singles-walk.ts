@@ -14,7 +14,7 @@ export function isOrderOfSingles({ keys, paths }: RowOrder): boolean {
   return paths.length === 0 && keys.every(({ by }) => by !== 'resource_version');
 }
 
-/** @param order one for which {@link isOrderOfSingles} is true */
+/** A walk over the objects that were granted by name. @param order one for which {@link isOrderOfSingles} is true */
 export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   let list: SingleList | undefined;
   let last = after;
