@@ -337,7 +337,7 @@ function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason']
 
 function staleText(what: string, ageMs: number, maxAgeMs: number): string {
   const age = ageMs < 0 ? 'in the future by the clock of this gateway' : `${spanText(ageMs)} ago`;
-  return `its ${what} were last confirmed ${age}, and they may decide for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
+  return `its ${what} were last confirmed ${age}, and they count for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
 }
 
 /** A duration for people: `90s`, `12m` or `3h`. */

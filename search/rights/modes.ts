@@ -193,7 +193,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
 async function inTime<T>(answer: Promise<T>, limitMs: number, cluster: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const message = `cluster ${JSON.stringify(cluster)} has not said yet which authorizers it has; ask again`;
+    const message = `cluster ${JSON.stringify(cluster)} has not said yet which authorizers it has; try again`;
     timer = setTimeout(() => reject(new GatewayError('MEMBER_TIMEOUT', message)), limitMs);
   });
   try {

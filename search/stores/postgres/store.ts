@@ -175,7 +175,10 @@ class PostgresStore implements IndexStore {
   async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
     const timeUs = this.#parts.versions.read(resourceVersion);
     if (timeUs === undefined) {
-      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+      throw new GatewayError(
+        'EXPIRED',
+        `resourceVersion "${resourceVersion}" was not issued by this index: list again`,
+      );
     }
     return this.#parts.log.changes(timeUs, types, limit);
   }

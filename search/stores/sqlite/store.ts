@@ -301,7 +301,10 @@ export class SqliteIndex implements SqliteStore {
   async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
     let sinceUs = this.#versions.read(resourceVersion);
     if (sinceUs === undefined) {
-      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+      throw new GatewayError(
+        'EXPIRED',
+        `resourceVersion "${resourceVersion}" was not issued by this index: list again`,
+      );
     }
     const entries: LogEntry[] = [];
     // The reader returns fewer entries than asked for when their bodies are large.

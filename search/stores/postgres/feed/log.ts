@@ -129,7 +129,7 @@ export class ChangeLog {
       'EXPIRED',
       isOld
         ? 'the resourceVersion is older than what the index remembers: list again'
-        : 'the resourceVersion is of no change of this index: list again',
+        : 'this index has not issued the resourceVersion: list again',
     );
   }
 }

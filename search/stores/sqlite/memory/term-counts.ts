@@ -18,7 +18,7 @@ export class TermCounts implements Remembered {
   readonly #t: number;
   readonly #path: string;
   readonly #numbers: SlotNumbers;
-  /** The transaction in which building began; later that of the last {@link TermCounts.refresh}. */
+  /** Time in microseconds of the transaction in which building began; later of the last {@link TermCounts.refresh}. */
   #sequence = 0;
   /** Terms that have not been read yet. */
   #left: number[] | undefined;
@@ -31,7 +31,7 @@ export class TermCounts implements Remembered {
   readonly #recounted = new Map<number, ReadonlyMap<number, number>>();
   readonly #known = new Set<number>();
 
-  /** @param path as in the dictionary of terms */
+  /** @param path the path of terms, such as `l:app` for the label `app` */
   constructor(t: number, path: string, numbers: SlotNumbers) {
     this.#t = t;
     this.#path = path;

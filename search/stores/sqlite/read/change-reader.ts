@@ -29,7 +29,7 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
       'EXPIRED',
       isOld
         ? 'the resourceVersion is older than what the index remembers: list again'
-        : 'the resourceVersion is of no change of this index: list again',
+        : 'this index has not issued the resourceVersion: list again',
     );
   }
   const numbers = types.flatMap((type) => catalog.types.get(type) ?? []);

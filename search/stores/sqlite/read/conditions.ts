@@ -78,7 +78,7 @@ class Compiler {
   compile(query: ListQuery): Conditions {
     const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
     if (count + query.anyOf.flat().length > mostConditions) {
-      throw new GatewayError('BAD_REQUEST', `a query may have ${mostConditions} conditions: ask with fewer`);
+      throw new GatewayError('BAD_REQUEST', `a query may have at most ${mostConditions} conditions: use fewer`);
     }
     this.#columns(query);
     const unanswered = query.labels.filter((requirement) => {

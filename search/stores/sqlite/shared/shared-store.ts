@@ -44,7 +44,10 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Shar
     if (shared !== undefined) return watched(options, writer, shared, events);
     if (performance.now() > untilMs || !options.mayWrite()) {
       await writer.close();
-      throw new GatewayError('INDEX_UNAVAILABLE', `the index in ${options.directory} cannot be read yet`);
+      throw new GatewayError(
+        'INDEX_UNAVAILABLE',
+        `the index in ${options.directory} cannot be read yet: try again in a few seconds`,
+      );
     }
     await delay(openEveryMs);
   }

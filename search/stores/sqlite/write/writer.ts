@@ -310,7 +310,7 @@ export class Writer {
     if (slots.size >= slotsPerIncarnation - 1) {
       throw new GatewayError(
         'INDEX_UNAVAILABLE',
-        `cluster "${incarnation.cluster}" has more namespaces than are indexed`,
+        `cluster "${incarnation.cluster}" has more namespaces than the index can hold (${slotsPerIncarnation - 1}): delete namespaces that are not needed`,
       );
     }
     const number = incarnation.number * slotsPerIncarnation + slots.size;
