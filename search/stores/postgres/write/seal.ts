@@ -14,7 +14,7 @@ import type { LogRow } from './write-set.ts';
  * them.
  */
 export class ShardsLostError extends FencedError {
-  /** The lost ones, each as `shard/epoch`. */
+  /** The shards that were lost, each as `shard/epoch`. */
   readonly lost: ReadonlySet<string>;
 
   constructor(lost: ReadonlySet<string>) {
