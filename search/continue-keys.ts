@@ -1,5 +1,5 @@
-// The secret that seals continue tokens. Processes that answer for one another must share it, or each refuses the
-// tokens of the other. It lies beside the index, whose pages the tokens are for.
+// The secret key that encrypts continue tokens. All processes that answer from one index must share it, otherwise each
+// refuses the tokens of the others. It is stored in the folder of the index.
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import type { ContinueKeys } from './query/continue.ts';
 const keyBytes = 32;
 
 /**
- * Reads the key of a folder, or makes one there (mode 0600). @throws Error with the system's code when the folder
- * cannot be written
+ * Reads the key from the folder, or creates it there (mode 0600).
+ * @throws Error with the system's code when the folder cannot be written
  */
 export function readContinueKeys(folder: string): ContinueKeys {
   const file = join(folder, 'continue.key');
@@ -20,7 +20,7 @@ export function readContinueKeys(folder: string): ContinueKeys {
   const partial = `${file}.${process.pid}.new`;
   writeFileSync(partial, made, { mode: 0o600 });
   try {
-    // Not a rename, which would replace the key that another process has just made.
+    // A link and not a rename: a rename would replace a key that another process has just created.
     linkSync(partial, file);
     return [made];
   } catch (error) {

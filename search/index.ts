@@ -1,6 +1,5 @@
-// Puts the index together: the store, the sync that follows members into it, the rights, and the answers. Who a caller
-// is and what it may do comes from the gateway as functions (authorizer, outgoing identity); nothing here decides it
-// again.
+// Assembles the index: the store, the sync that follows clusters into it, the rights, and the answers. Who a caller is
+// and what they may do is decided by functions of the gateway (authorizer, outgoing identity), never here.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
@@ -43,89 +42,97 @@ import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
 
-/** As much of a log as the index writes to. */
+/** The methods of a log that the index uses. */
 export interface IndexLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** What the index is made of. */
+/** What an index is made from. */
 export interface IndexOptions {
-  /** Folder that is the index's alone; made when it is not there. */
+  /** A folder only for the index. It is created when it does not exist. */
   readonly folder: string;
-  /** Undefined: the common kinds. */
+  /** Types to index, such as `pods` or `deployments.apps`. Undefined: the common types. */
   readonly resources: readonly string[] | undefined;
-  /** Names or a label selector; undefined: all. */
+  /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
-  /** Infinity for no limit. */
+  /** The largest size of the index in bytes; Infinity means no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
-  /** Who decides what is seen of clusters without a label that says it; `auto` unless said otherwise. */
+  /** How rights are decided for clusters without a label that says so; `auto` by default. */
   readonly rights?: RightsChoice | undefined;
   readonly records: ClusterStore;
   /** Resolves once every source of clusters was read. */
   readonly areClustersKnown: Promise<void>;
   readonly connections: Connections;
-  /** As whom requests of callers go out. */
+  /** As which identity the gateway sends callers' requests to clusters. */
   readonly identity: IdentityMode;
-  /** `--index-identity`; `auto` unless said otherwise. */
+  /** `--index-identity`: as whom the index itself reads clusters; `auto` by default. */
   readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
-  /** Another number whenever `outgoing` may answer otherwise; absent: at any time. */
+  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time. */
   readonly outgoingGeneration?: () => number;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
   readonly statusJson: StatusJson;
-  /** `version.Info` of the gateway. */
+  /** Gives the gateway's `version.Info` for `/version`. */
   readonly version: () => object;
   readonly log: IndexLog;
   /**
-   * The store cannot go on: close this index and start another. May be called several times, and
-   * before this one has started.
+   * Called when the store has failed for good: close this index and start another. May be called several times, also
+   * before this index has started.
    */
   readonly onBroken: () => void;
   readonly timing?: Partial<SyncTiming>;
-  /** By what the index's own times are shortened for a test; 1 otherwise. */
+  /** Factor for the index's own time limits; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
-  /** Other processes that answer from the same folder; undefined: there are none. */
+  /** The other processes that answer from the same folder. Undefined: there are none. */
   readonly peers?: IndexPeers | undefined;
 }
 
-/** An index that runs. */
+/** A running index. */
 export interface Index {
-  /** Answers one request; resolves when the exchange is over. @throws GatewayError (rejects) while nothing was sent */
+  /**
+   * Answers one request. Resolves when the answer was sent or broken off.
+   * @throws GatewayError (rejects) only before anything was sent
+   */
   answer(request: IndexRequest): Promise<void>;
   state(): readonly ClusterState[];
   /**
-   * Called when clusters, types, phases or faults changed; progress alone does not count. Returns the way to end it.
+   * Calls the listener when clusters, types, phases or faults have changed, but not for mere progress. Returns a
+   * function that removes the listener.
    */
   onChange(listener: () => void): () => void;
   /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
   settled(): Promise<void>;
-  /** Open watches. */
+  /** Number of open watches. */
   readonly watchers: number;
-  /** Decisions that were compared with the member's own since the start. */
+  /** How many decisions were compared with the clusters' own answers since the start, by result. */
   rightsSamples(): readonly RightsSamples[];
   close(): Promise<void>;
 }
 
-/** See {@link Index.rightsSamples}. */
+/** How many comparisons for one cluster had one result. */
 export interface RightsSamples {
   readonly cluster: string;
   readonly result: SampleResult;
   readonly count: number;
 }
 
-/** A hub's kube-apiserver cuts what it takes for a short request after 60 s. */
+/**
+ * Watches through a hub's aggregation layer end after this time: kube-apiserver cuts requests that it takes for short
+ * ones after 60 s.
+ */
 const aggregatedWatchMs = 50_000;
-/** What changes rights without an event (authorizer, reviews, ages) is looked at so often for watches. */
+/** How often a watch checks rights for changes that have no event (authorizer, reviews, age). */
 const rightsPollMs = 8_000;
 
 /**
- * Starts it. @throws GatewayError (rejects) INDEX_UNAVAILABLE, Error with the system's code, or Error for a selection
- * that cannot be read
+ * Starts the index.
+ * @throws GatewayError (rejects) with code INDEX_UNAVAILABLE; Error with the system's code when the folder cannot be
+ *   used; Error when the selection of types or clusters is not valid
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
   const { folder } = options;
@@ -196,7 +203,7 @@ async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOption
 }
 
 interface WrittenStore extends IndexStore {
-  /** Resolves when this process writes it. */
+  /** Resolves when this process has become the one that writes the store. */
   readonly writing: Promise<void>;
 }
 
@@ -216,7 +223,7 @@ function followClusters(
   });
 }
 
-/** @param samples counts are kept here, for metrics */
+/** Makes the rights of the index. @param samples results of comparisons are counted here, for metrics */
 function openRights(
   options: IndexOptions,
   store: IndexStore,
@@ -250,11 +257,11 @@ function openRights(
   });
 }
 
-/** What answers are made of, running. */
+/** The running parts from which requests are answered. */
 interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
   readonly selection: Selection;
   readonly sync: SyncView;
-  /** Aborted when the index ends. */
+  /** Aborted when the index is closed. */
   readonly closed: AbortSignal;
 }
 

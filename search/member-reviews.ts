@@ -1,6 +1,6 @@
-// What members are asked about rights, over the connections that requests use. Easy to get wrong: a review is about
-// somebody else and goes out with the gateway's own credential. Only the question whether rules are complete
-// impersonates, and then a name of the gateway's own.
+// Asks clusters about rights, over the same connections as requests. Easy to get wrong: a SubjectAccessReview
+// asks about somebody else, so it goes out with the gateway's own credential. Only the question whether the rules are
+// complete impersonates, and then one of the gateway's own names.
 import { GatewayError } from '../cache/model/errors.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';
@@ -15,7 +15,10 @@ const path = '/apis/authorization.k8s.io/v1/';
 const timeoutMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 
-/** Makes them. @param identity `self`: nothing is impersonated; `auto`: only where the credential may */
+/**
+ * Makes the functions that ask clusters about rights.
+ * @param identity `self`: never impersonate; `auto`: impersonate where the gateway's credential may
+ */
 export function makeMemberReviews(connections: Connections, identity: IndexIdentity): MemberReviews {
   return {
     async isAllowed(record, spec) {
@@ -35,17 +38,17 @@ export function makeMemberReviews(connections: Connections, identity: IndexIdent
         identity === 'self'
           ? await ask('self')
           : await ask(indexUser).catch((error: unknown) => {
-              // Which authorizers a member has is the same for everybody who asks.
+              // Which authorizers a cluster has does not depend on who asks, so the gateway's own credential will do.
               if (identity === 'auto' && error instanceof ReviewForbidden) return ask('self');
               throw error;
             });
-      // Only `false` says that RBAC is all there is.
+      // Only `false` means that RBAC is the only authorizer. A missing field does not.
       return incomplete !== false;
     },
   };
 }
 
-/** The member does not let that identity ask, or does not let it be impersonated. */
+/** The cluster answered 403: this identity may not ask, or may not be impersonated. */
 class ReviewForbidden extends GatewayError {}
 
 interface ReviewStatus {
@@ -83,7 +86,7 @@ async function post(
     const { status } = JSON.parse(body.toString('utf8')) as { readonly status?: ReviewStatus };
     if (typeof status === 'object' && status !== null) return status;
   } catch {
-    // Told below with what is missing.
+    // An answer that is not JSON is reported below as one without a status.
   }
   throw new GatewayError(
     'MEMBER_BAD_RESPONSE',

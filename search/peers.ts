@@ -1,19 +1,22 @@
-// The other processes of one gateway that answer from the same index: one of them writes it, and tells the others how
-// the members are followed.
+// The other processes of one gateway that answer from the same index. One process writes the index and tells the others
+// how following the clusters goes.
 import type { ClusterState } from './sync/sync-types.ts';
 
-/** What one process tells all others. */
+/** A message of one process to all others. */
 export type PeerMessage =
-  /** Of the one that writes: clusters whose state changed since its last message, and all there are. */
+  /**
+   * From the process that writes: the state of each cluster that changed since its last message, and the uids of all
+   * clusters.
+   */
   | { readonly kind: 'states'; readonly changed: readonly ClusterState[]; readonly uids: readonly string[] }
-  /** Of one that has just started: the next `states` shall hold every cluster. */
+  /** From a process that has just started: the next `states` message shall include every cluster. */
   | { readonly kind: 'states-wanted' };
 
-/** See the file comment. */
+/** Messages between the processes of one gateway. */
 export interface IndexPeers {
   send(message: PeerMessage): void;
-  /** Calls the listener for each message of another process. Returns the function that ends it. */
+  /** Calls the listener for each message of another process. Returns a function that removes the listener. */
   onMessage(listener: (message: PeerMessage) => void): () => void;
-  /** All processes end, so none begins to write. */
+  /** True once the gateway is shutting down: no process may begin to write the index then. */
   isEnding(): boolean;
 }

@@ -1,28 +1,28 @@
-// The words all parts of the index share: what a type, a row and a member's incarnation are. Easy to get wrong: a
-// cluster's name is not its identity. A member that was made anew under the same name and address is another
-// incarnation, and nothing of the old one may be resumed.
+// The terms that all parts of the index share: resource type, row, and incarnation of a cluster. Easy to get wrong: a
+// cluster's name is not its identity. A cluster that was recreated under the same name and address is another
+// incarnation, and nothing of the old one may be continued.
 import type { PrinterColumn } from '../tables/printer-column.ts';
 
-/** A type of resources, without a version: the index keeps one version of each object. */
+/** A resource type without a version. The index keeps each object in one version only. */
 export interface ResourceType {
   /** '' is the core group. */
   readonly group: string;
-  /** Plural, lower case. */
+  /** Plural name in lower case, such as `pods`. */
   readonly resource: string;
 }
 
-/** `pods.`, `deployments.apps`: one text for a type, as keys of maps and in the store. */
+/** A type as one text, such as `pods.` or `deployments.apps`. Used as a key in maps and in the store. */
 export type TypeKey = string;
 
 export function typeKey({ group, resource }: ResourceType): TypeKey {
   return `${resource}.${group}`;
 }
 
-/** What a member's discovery says of a type, with what the index keeps of it. */
+/** What a cluster's discovery says about a type, and how the index keeps its objects. */
 export interface TypeInfo extends ResourceType {
-  /** The version rows are kept in: the CRD's storage version, else the member's preferred one. */
+  /** The version in which rows are stored: the storage version of a CRD, otherwise the version the cluster prefers. */
   readonly version: string;
-  /** All versions the member serves, most preferred first; holds `version`. */
+  /** All versions that the cluster serves, most preferred first; includes `version`. */
   readonly versions: readonly string[];
   readonly kind: string;
   readonly singular: string;
@@ -30,32 +30,33 @@ export interface TypeInfo extends ResourceType {
   readonly categories: readonly string[];
   readonly namespaced: boolean;
   /**
-   * A custom resource whose conversion strategy is None: every version is the stored object with another apiVersion.
+   * True for a custom resource with conversion strategy None: every version is the stored object with another
+   * apiVersion.
    */
   readonly convertible: boolean;
-  /** Of a custom resource, by version: `additionalPrinterColumns` of its CRD. */
+  /** For a custom resource: the `additionalPrinterColumns` of its CRD, by version. */
   readonly printerColumns?: Readonly<Record<string, readonly PrinterColumn[]>>;
   /**
-   * What shaped the rows that are kept: filters, form of the documents. Rows kept in another way are never resumed, so
-   * a store must give it back as it got it.
+   * Describes how rows of the type were stored (filters, form of the documents). Rows with another value are read anew,
+   * so a store must return the text exactly as it was given.
    */
   readonly keptAs?: string;
 }
 
-/** One life of a member cluster. Rows and resume positions belong to it, not to a name. */
+/** One life of a cluster. Rows and resume positions belong to an incarnation, not to a name. */
 export interface Incarnation {
-  /** `<uid of the cluster record>/<uid of the member's kube-system Namespace>`. */
+  /** `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>`. */
   readonly id: string;
-  /** Name in paths, labels and annotations. */
+  /** The cluster's name in paths, labels and annotations. */
   readonly cluster: string;
 }
 
-/** Which object of a type in an incarnation. */
+/** Identifies an object among those of one type in one incarnation. */
 export interface ObjectKey {
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/** The annotation that names the cluster of an item (Clusterpedia's); part of the stored bytes. */
+/** The annotation that names the cluster of an item; the name is Clusterpedia's. It is part of the stored bytes. */
 export const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';

@@ -109,12 +109,14 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
   };
 }
 
-/** The decision for no longer than the one before it counts. */
+/** The decision, valid no longer than the decision before it. */
 function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decision): Decision {
   return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
 }
 
-/** What the hub must allow, all of it; a refusal when it cannot even be asked. */
+/**
+ * The questions to the hub, all of which it must allow; or a refusal, for a request that the hub cannot be asked about.
+ */
 function questionsOf(
   attributes: Attributes,
   number: number,

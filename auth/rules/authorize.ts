@@ -45,7 +45,10 @@ export interface Authorizer {
   generation?(): number;
 }
 
-/** The answer of {@link Authorizer.hints}. */
+/**
+ * Where the authorizer may allow a request that it refuses for all objects: in these namespaces and for these names, or
+ * anywhere.
+ */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
 /**
@@ -161,7 +164,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** Refusals and errors so far. */
+/** Collects the refusals and errors of the authorizers that were asked so far. */
 class Met {
   readonly #reasons: string[] = [];
   readonly #errors: unknown[] = [];
@@ -179,7 +182,7 @@ class Met {
     return false;
   }
 
-  /** The decision for no longer than what was asked before it holds. */
+  /** The decision, valid no longer than the decisions of the authorizers that were asked before. */
   timed(decision: Decision): Decision {
     const untilMs = this.#untilMs;
     return untilMs === (decision.untilMs ?? Infinity) ? decision : { ...decision, untilMs };

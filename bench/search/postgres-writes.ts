@@ -1,6 +1,7 @@
-// `node bench/search/postgres-writes.ts`: how fast the index in PostgreSQL takes first lists and changes of rows that
-// are there, with several processes that write at a time, and how long a commit waits for the sequencer. The server is
-// one of our own with its commits on disk. Figures are printed; nothing is asserted, as they are the machine's.
+// Run it with `node bench/search/postgres-writes.ts`. It measures how fast the index in PostgreSQL writes first lists
+// and changes of existing rows, with several processes that write at the same time, and how long a commit waits for the
+// sequencer. It starts a PostgreSQL server of its own, which writes commits to disk. Figures are only printed and not
+// checked, because they depend on the machine.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -23,12 +24,12 @@ const settings = {
   wal_compression: 'lz4',
 } as const;
 
-/** Batches a writing process has under way: so many followers have something to commit. */
+/** How many batches a writing process sends at the same time, as if so many clusters had changes. */
 const inFlight = 16;
 const loadedAtOnce = 8;
 const probeEveryMs = 20;
 
-/** What a writing process is told. */
+/** What a writing process has to do. */
 interface Task {
   readonly url: string;
   readonly clusters: readonly number[];
@@ -38,7 +39,7 @@ interface Task {
 
 interface Result {
   readonly rows: number;
-  /** Of this process, milliseconds. */
+  /** CPU time of the writing process in milliseconds. */
   readonly cpuMs: number;
   readonly batchMs: readonly number[];
 }
@@ -80,7 +81,7 @@ async function load(url: string, clusters: number): Promise<void> {
   for (let at = 0; at < clusters; at += loadedAtOnce) {
     const some = Array.from({ length: Math.min(loadedAtOnce, clusters - at) }, (_, i) => clusterBatches(at + i));
     const startedMs = performance.now();
-    // Each follower waits for its batch before it sends the next.
+    // Each cluster waits for its batch to be written before it sends the next one.
     await Promise.all(
       some.map(async (batches) => {
         for (const batch of batches) await store.apply(batch);
@@ -162,21 +163,22 @@ async function commits(server: PostgresServer): Promise<number> {
 
 const tickMs = 10;
 
-/** CPU that the server's processes have used, those that have ended as well. */
+/** CPU time of all processes of the server in milliseconds, including those that have ended. */
 function serverCpuMs(pid: number): number {
   const own = globSync('/proc/[0-9]*/stat').flatMap((file) => {
-    // Processes end while this reads.
+    // Processes may end while their files are read.
     const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const isServer = text.startsWith(`${pid} `);
     if (!isServer && fields[1] !== String(pid)) return [];
-    // proc(5): utime and stime, and for the server those of its ended children.
+    // Fields 14 and 15 are utime and stime; 16 and 17 are those of ended children, which only the server's main process
+    // has (proc(5)).
     return fields.slice(11, isServer ? 15 : 13).map(Number);
   });
   return own.reduce((sum, ticks) => sum + ticks, 0) * tickMs;
 }
 
-/** How long one who wants the sequencer waits for it, tried again and again beside those who write. */
+/** Locks the sequencer again and again while others write. @returns how long each lock took, in milliseconds */
 async function probe(url: string, signal: AbortSignal): Promise<readonly number[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -193,11 +195,11 @@ async function probe(url: string, signal: AbortSignal): Promise<readonly number[
   return waits;
 }
 
-/** A process of its own that changes rows of its clusters until its time is over. */
+/** The main function of a writing process: changes rows of its clusters until its time is over. */
 async function write(task: Task, go: Promise<unknown>): Promise<void> {
   const store = await openPostgresStore({ url: task.url });
   const batches = task.clusters.flatMap((cluster) => clusterBatches(cluster, task.rowsOfBatch));
-  // Connections know nothing of the tables yet, and this code is not compiled.
+  // Some rounds before measuring: connections have to learn the tables, and V8 has to compile the code.
   for (let round = 0; round < 4; round++) {
     await Promise.all(batches.slice(0, inFlight).map((batch) => change(store, batch, -round)));
   }
@@ -207,7 +209,7 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
   const batchMs: number[] = [];
   let rows = 0;
   const cpu = process.cpuUsage();
-  // Each follower has objects of its own.
+  // Each follower changes objects that no other follower changes.
   const follow = async (follower: number): Promise<void> => {
     for (let turn = 1; ; turn++) {
       for (let next = follower; next < batches.length; next += inFlight) {
@@ -224,7 +226,7 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
   await store.close();
 }
 
-/** Another resourceVersion and a little more in the body, as a change of an object's status has it. */
+/** Writes the batch with another resourceVersion and a slightly longer body, as a change of an object's status does. */
 async function change(store: IndexStore, batch: WriteBatch, turn: number): Promise<number> {
   const mark = `${process.pid}-${turn}-${Date.now()}`;
   const changed: WriteBatch = {

@@ -83,7 +83,7 @@ export interface ReflectorTiming {
   readonly healthyMs: number;
   /** How often the reflector checks whether a missing resource exists now. */
   readonly missingPollMs: number;
-  /** How often it checks instead, during the `closeLookMs` after `lookAgain()`. */
+  /** Milliseconds between two checks during the time `closeLookMs` after a call of `lookAgain()`. */
   readonly closePollMs: number;
   readonly closeLookMs: number;
   /** How many times in a row the hub must say that a resource does not exist before its objects are dropped. */

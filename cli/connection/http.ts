@@ -62,7 +62,7 @@ export async function getJson(
 /** One request to a path below the root of a connection. */
 export interface Question {
   readonly method: 'GET' | 'PATCH';
-  /** With a leading slash. */
+  /** The path with a leading slash, below the root of the connection. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;

@@ -26,7 +26,7 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener that is called after `clientCas()` has changed. */
   onClientCas(listener: () => void): void;
-  /** What is wrong now. */
+  /** Texts that say what is wrong at present, for readyz; empty when nothing is. */
   faults(): readonly string[];
 }
 

@@ -30,7 +30,7 @@ export interface Hub {
 export interface HubParts {
   readonly log: Log;
   readonly version: string;
-  /** How plugins of its kubeconfig run. */
+  /** How credential plugins of the hub's kubeconfig are run. */
   readonly exec?: ExecSettings | undefined;
 }
 

@@ -93,7 +93,7 @@ test('behind a full gateway a small user is next, however many requests of a big
   assert.deepEqual(order, ['big-1', 'big-2', 'big-3', 'small-1']);
 });
 
-test('one user does not take more than its own seats, and the rest stay free', async () => {
+test('one user does not take more than its own slots, and the rest stay free', async () => {
   const { ask, order, end } = setting({ requests: 10, userRequests: 2 });
   for (let i = 1; i < 6; i++) void ask(`big-${i}`);
   await turn();
@@ -104,7 +104,7 @@ test('one user does not take more than its own seats, and the rest stay free', a
   assert.deepEqual(order, ['big-1', 'big-2', 'small-1', 'big-3']);
 });
 
-test('a slow cluster holds its own seats and no other cluster waits for it', async () => {
+test('a slow cluster holds its own slots and no other cluster waits for it', async () => {
   const { ask, order, admission } = setting({ requests: 10, clusterRequests: 3 });
   for (let i = 0; i < 50; i++) void ask(`slow-${i}`, makeUser({ name: `user-${i % 5}` }), 'slow');
   assert.equal(await ask('quick', makeUser({ name: 'user-1' }), 'quick'), 'in');
@@ -112,7 +112,7 @@ test('a slow cluster holds its own seats and no other cluster waits for it', asy
   assert.equal(admission.stats().inFlight.reading, 4);
 });
 
-test('a cluster that hangs does not take all seats of a user who works with many', async () => {
+test('a cluster that hangs does not take all slots of a user who works with many', async () => {
   const { ask, order } = setting({ userRequests: 4, userClusterRequests: 2 });
   for (let i = 0; i < 50; i++) void ask(`hangs-${i}`, big, 'slow');
   assert.equal(await ask('quick-1', big, 'quick'), 'in');
@@ -120,7 +120,7 @@ test('a cluster that hangs does not take all seats of a user who works with many
   assert.deepEqual(order, ['hangs-0', 'hangs-1', 'quick-1', 'quick-2']);
 });
 
-test('requests that change something have seats of their own, as with kube-apiserver', async () => {
+test('requests that change something have slots of their own, as with kube-apiserver', async () => {
   const { ask } = setting({ requests: 1, mutatingRequests: 1 });
   assert.equal(await ask('read'), 'in');
   assert.equal(await ask('write', big, 'm1', true), 'in');
@@ -143,7 +143,7 @@ test('beyond the queue of a user or of the gateway the answer is 429 with Retry-
   assert.deepEqual(Object.fromEntries(admission.stats().refused), { 'user-queue-full': 1, 'queue-full': 1 });
 });
 
-test('a request that waits too long is answered 429 and keeps no seat', async () => {
+test('a request that waits too long is answered 429 and keeps no slot', async () => {
   const { ask, admission, end } = setting({ requests: 1, clusterRequests: 1, queueTimeoutMs: 5 });
   // The admission's own timer does not keep the process alive.
   const alive = setInterval(() => undefined, 1000);
@@ -182,7 +182,7 @@ test('a client that goes away in the moment its turn comes gives everything back
   assert.deepEqual(admission.stats().inFlight, { reading: 0, mutating: 0, streams: 0 });
 });
 
-test('random arrivals, endings and departures never lose or invent a seat, and no bound is passed', async () => {
+test('random arrivals, endings and departures never lose or invent a slot, and no bound is passed', async () => {
   let seed = 7;
   const random = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -213,7 +213,7 @@ test('random arrivals, endings and departures never lose or invent a seat, and n
   assert.equal(admission.stats().queued, 0);
 });
 
-test('streams are bounded for the gateway, a user and a cluster, and take no seats of short requests', async () => {
+test('streams are bounded for the gateway, a user and a cluster, and take no slots of short requests', async () => {
   const { stream, ask, end } = setting({ requests: 1, streams: 4, userStreams: 2, clusterStreams: 3 });
   assert.deepEqual([stream('s1'), stream('s2'), stream('s3')], ['in', 'in', '429']);
   assert.deepEqual([stream('s4', small), stream('s5', small)], ['in', '429'], 'the cluster is full');

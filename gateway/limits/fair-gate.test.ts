@@ -34,14 +34,14 @@ test('every user with something waiting has a turn before any has two, and each 
   assert.ok(gate.idle);
 });
 
-test('a seat is handed on, so nobody who comes in between takes it', () => {
+test('a slot is handed on, so nobody who comes in between takes it', () => {
   const { gate, order, wait } = gateWithOrder(2);
   gate.held = 2;
   wait('a', 'a1');
   assert.ok(!gate.open);
   gate.leave();
   assert.deepEqual(order, ['a1']);
-  assert.ok(!gate.open, 'the free seat belongs to the waiting request');
+  assert.ok(!gate.open, 'the free slot belongs to the waiting request');
 });
 
 test('Who withdraws is passed over and counts no more, and withdrawing twice changes nothing', () => {

@@ -178,7 +178,7 @@ function registerAdmissionMetrics(registry: Registry, admission: Admission): voi
   registerRead(registry, 'portcullis_admitted_requests', 'Seats and streams in use, by kind.', 'gauge', () =>
     by('kind', Object.entries(admission.stats().inFlight)),
   );
-  gauge(registry, 'portcullis_queued_requests', 'Requests that wait for a seat.', () => admission.stats().queued);
+  gauge(registry, 'portcullis_queued_requests', 'Requests that wait for a free slot.', () => admission.stats().queued);
   registerRead(registry, 'portcullis_rejected_requests_total', 'Requests answered 429, by reason.', 'counter', () => {
     const { refused } = admission.stats();
     return by(

@@ -1,6 +1,5 @@
 // The part of a gateway that accepts connections and answers them: limits, metrics, the request chain and the listener.
-// Clusters and users are passed in: either this process watches them, or another process sends them (docs/decisions,
-// 0009). The listener opens last, when nothing else can fail.
+// Clusters and users are passed in. The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';

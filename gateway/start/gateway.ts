@@ -36,9 +36,9 @@ export interface Gateway {
   close(): void;
 }
 
-/** A gateway of this process. */
+/** A gateway that runs in this process. */
 export interface OwnGateway extends Gateway {
-  /** Whether readyz says so. */
+  /** Whether all checks of readyz pass. */
   isReady(): boolean;
 }
 

@@ -1,5 +1,5 @@
-// What the first of several processes at one port does for each of the others: what only one process may do, or what
-// must be the same in all of them. A gateway of one process has no host and does all of it itself.
+// What the first of several processes at one port does for each worker: tasks that only one process may do, or whose
+// results must be the same in all. A gateway of one process has no host and does all of this itself.
 import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
@@ -9,20 +9,20 @@ import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { MetricsPage } from '../operations/operations.ts';
 import type { ConnectionGiver } from './tls-server.ts';
 
-/** See the file comment. */
+/** The services of the first process for one worker. */
 export interface Host {
-  /** Of clients. */
+  /** Gives the listener for requests its client connections. */
   readonly connections: ConnectionGiver;
-  /** Gives the operations listener its connections; resolves with the port clients see. */
+  /** Gives the operations listener its connections. Resolves with the port that clients connect to. */
   openOperations(server: Server, at: HostPort): Promise<number>;
-  /** The metrics of all processes. */
+  /** Gives the metrics of all processes together. */
   metricsPage(own: Registry): MetricsPage;
-  /** Empty without an audit log. */
+  /** The audit sinks, which send events to the first process; empty without an audit log. */
   readonly auditSinks: readonly AuditSink[];
-  /** A plugin runs once for all processes: it may open a browser, or take the token away that it gave before. */
+  /** Runs a credential plugin once for all processes: a plugin may open a browser, or invalidate its previous token. */
   readonly plugins: Pick<ExecSettings, 'run'>;
-  /** The index of the other processes. */
+  /** Messages to and from the processes that share the index. */
   readonly indexPeers: IndexPeers;
-  /** All processes are about to end. */
+  /** True when the gateway is shutting down. */
   isEnding(): boolean;
 }

@@ -21,9 +21,9 @@ export interface OutgoingIdentities {
    * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
    */
   identity(user: User, cluster: ClusterSpec): User;
-  /** Another number whenever the rules were read anew. */
+  /** A number that changes when the rules were read again. */
   generation(): number;
-  /** One listener, called after the rules file was read anew. */
+  /** Sets the one listener, which is called after the rules file was read again. */
   onChange(listener: () => void): void;
   /**
    * Why no request can be sent to the cluster: an annotation of the cluster has invalid rules. Undefined when requests

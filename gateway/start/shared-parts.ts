@@ -41,7 +41,7 @@ export interface StartOptions {
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
-  /** What another process does for this one; undefined for a gateway of one process. */
+  /** The services of another process for this one; undefined for a gateway of one process. */
   readonly host: Host | undefined;
 }
 
@@ -86,7 +86,7 @@ export async function startSharedParts(options: StartOptions): Promise<SharedPar
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
   const auditParts = { reloading, log, dataDir: config.dataDir, sinks: host?.auditSinks };
   const audit = config.audit === undefined ? undefined : await startAudit(config.audit, auditParts);
-  // Closed last: what connections say while they are closed is recorded.
+  // The audit log is closed last, because closing connections still produces audit events.
   if (audit !== undefined) closers.unshift(() => audit.close());
   const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
   closers.push(() => serving.close());
@@ -128,7 +128,7 @@ export async function openOperations(
   return operations;
 }
 
-/** Starts to probe the members. */
+/** Starts the regular probes of all clusters. */
 export function probeMembers({ options, store, connections, outgoing }: SharedParts): void {
   const { config, log, closers } = options;
   const { probeTimeoutMs } = fixedTimes(config.timeScale);

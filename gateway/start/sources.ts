@@ -68,7 +68,7 @@ export async function startSources(
   };
 }
 
-/** Objects of a hub were written by others, so the addresses in them are checked. */
+/** Objects on a hub are written by others, so the cluster addresses in them are checked. */
 function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);

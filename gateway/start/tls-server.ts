@@ -45,11 +45,11 @@ export interface Listener {
   close(): void;
 }
 
-/** Who gives a server its connections; without one it listens itself. */
+/** Gives a server its connections, instead of a listening socket of its own. */
 export interface ConnectionGiver {
-  /** Resolves with the port clients see. */
+  /** Begins to give connections to `tls`. Resolves with the port that clients connect to. */
   open(tls: Server, at: HostPort): Promise<number>;
-  /** Resolves when none of the connections that were given is open. */
+  /** Resolves when all connections that were given are closed. */
   whenNone(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export interface ListenerOptions {
   readonly lostMs?: number | undefined;
   readonly bounds?: ConnectionBounds | undefined;
   readonly giver?: ConnectionGiver | undefined;
-  /** What clients may make the process hold. */
+  /** Limits how much memory clients can occupy. */
   readonly holdings?: ClientHoldings | undefined;
 }
 
@@ -159,7 +159,7 @@ class TlsServer {
   #drain(): Promise<void> {
     this.#draining = true;
     const closed = new Promise<void>((resolve) => this.tls.close(() => resolve()));
-    // A server that does not listen itself is closed at once.
+    // Without a listening socket of its own, `close` is done at once and says nothing about connections.
     const stopped = this.#giver === undefined ? closed : this.#giver.whenNone();
     for (const connection of this.#http1Connections) connection.closeIdle();
     for (const connection of this.#http2Connections) connection.drain();

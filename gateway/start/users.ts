@@ -31,7 +31,7 @@ export interface Users {
    * naming a CA; undefined means that they are not asked.
    */
   clientCa(): string | undefined;
-  /** Sets the one listener that is called after a client CA was replaced. */
+  /** Sets the one listener, which is called after a client CA was replaced. */
   onClientCa(listener: () => void): void;
   /** Texts about identity providers whose signing keys cannot be fetched at present, one for each. */
   faults(): readonly string[];

@@ -1,31 +1,38 @@
-// Messages between the first process and a worker over their private socket pair: a length, then a structured clone.
-// Connections of clients are handed over on another channel, where each message waits until the one before was taken.
+// Messages between the first process and a worker over their private socket pair. Each message is its length followed
+// by a structured clone. Client connections are not sent here but over Node's own IPC channel, where each waits until
+// the previous one was accepted.
 import type { Duplex } from 'node:stream';
 import { deserialize, serialize } from 'node:v8';
 
-/** One end. */
+/** One end of the socket pair. */
 export interface Channel<Out> {
-  /** Queues a message, or drops it when the other end is gone. @throws Error for what cannot be cloned: functions */
+  /**
+   * Queues a message. It is dropped when the other end is gone.
+   * @throws Error for values that cannot be cloned, such as functions
+   */
   send(message: Out): void;
-  /** Bytes that the other end has not taken yet. */
+  /** Number of bytes queued here that the other process has not read yet. */
   readonly queuedBytes: number;
-  /** Ends after what is queued. */
+  /** Closes the channel after everything queued was sent. */
   close(): void;
-  /** Ends now. */
+  /** Closes the channel now; queued messages are lost. */
   destroy(): void;
 }
 
-/** What happens at the other end. */
+/** What a channel reports. */
 export interface ChannelEvents<In> {
-  /** Called in the order of sending. What it throws ends the channel. */
+  /** Called for each message, in the order of sending. An exception thrown here closes the channel. */
   readonly onMessage: (message: In) => void;
-  /** Called once, when no more messages come; with the fault when reading one of them failed. */
+  /**
+   * Called once, when no more messages will come. `fault` is the error when a message could not be read or handled,
+   * otherwise undefined.
+   */
   readonly onEnd: (fault: unknown) => void;
 }
 
 const headBytes = 4;
 
-/** Makes an end of the socket pair. */
+/** Makes one end of a channel over a stream. */
 export function makeChannel<In, Out>(stream: Duplex, events: ChannelEvents<In>): Channel<Out> {
   return new ChannelEnd<In, Out>(stream, events);
 }
@@ -36,7 +43,7 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   #ended = false;
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
-  /** Bytes of the message that is awaited, with its head; the head alone while that is not known. */
+  /** Bytes needed before the next message can be read: its head alone until the head has told the length. */
   #wantedBytes = headBytes;
 
   constructor(stream: Duplex, events: ChannelEvents<In>) {
@@ -45,7 +52,7 @@ class ChannelEnd<In, Out> implements Channel<Out> {
     stream.on('data', (chunk: Buffer) => this.#take(chunk));
     stream.on('end', () => this.#end(undefined));
     stream.on('close', () => this.#end(undefined));
-    // A fault of the stream means that the other end was killed: no fault of this one.
+    // An error of the stream means that the other process was killed, so the channel ends without a fault.
     stream.on('error', () => this.#end(undefined));
   }
 
@@ -91,7 +98,8 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   }
 
   #readAll(): void {
-    // Chunks are joined once a message is whole: a snapshot of thousands of clusters comes in hundreds of them.
+    // Chunks are joined only once a message is complete. A message about thousands of clusters arrives in hundreds of
+    // chunks, and joining at every one would copy it again and again.
     while (this.#bufferedBytes >= this.#wantedBytes) {
       const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
       this.#chunks = [bytes];

@@ -1,4 +1,5 @@
-// Counts the connections of one worker and reports those that closed, all of one turn together.
+// Counts the open connections of one worker, and reports how many have closed, at most once for each turn of the event
+// loop.
 import type { Socket } from 'node:net';
 
 /** The open connections of one worker. */
@@ -8,7 +9,10 @@ export interface ConnectionCount {
   whenNone(): Promise<void>;
 }
 
-/** @param onClosed is called once a turn with the number of connections that closed in it */
+/**
+ * Counts connections from now on.
+ * @param onClosed called once for each turn of the event loop in which connections closed, with their number
+ */
 export function countConnections(onClosed: (closed: number) => void): ConnectionCount {
   const open = new Set<Socket>();
   let closed = 0;

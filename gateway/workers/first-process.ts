@@ -1,6 +1,6 @@
 // The first process of a gateway with several workers. It accepts connections and gives each to a worker, replaces
-// workers that end, writes the audit log, runs credential plugins and passes messages on. Which clusters there are and
-// who may what, each worker finds out by itself.
+// workers that end, writes the audit log, runs credential plugins and passes messages between workers. Each worker
+// finds out by itself which clusters exist and who may do what.
 import { isDeepStrictEqual } from 'node:util';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -26,15 +26,15 @@ import type { Supervisor } from './supervisor.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** Time beyond the grace that workers have for closing connections and sending what they recorded. */
+/** After the shutdown grace, workers get this much longer to close connections and to send their last audit events. */
 const endingMs = 5_000;
-/** How often audit sinks are looked at; one that is full holds requests back. */
+/**
+ * How often the state of the audit sinks is sent to the workers, if it has changed. A worker refuses requests while a
+ * sink is full.
+ */
 const sinksEveryMs = 50;
 
-/**
- * Starts a gateway of `config.workers` workers.
- * @throws as `startGateway` does; Error when a worker cannot start
- */
+/** Starts a gateway with `config.workers` workers. @throws as `startGateway` does; Error when a worker cannot start */
 export async function startWorkers(config: Config, log: Log, version: string): Promise<Gateway> {
   return await assembled(async (closers, closeAll) => {
     const first = new FirstProcess(config, log, closers);
@@ -66,7 +66,7 @@ export async function startWorkers(config: Config, log: Log, version: string): P
 }
 
 class FirstProcess {
-  /** Resolves with the line that a worker has to say about the index. */
+  /** Resolves with the one line about the index that a worker wants to be shown to the operator, or undefined. */
   readonly note: Promise<string | undefined>;
   readonly #config: Config;
   readonly #log: Log;
@@ -91,14 +91,17 @@ class FirstProcess {
     closers.push(() => plugins.close());
   }
 
-  /** @throws ConfigurationError when one cannot be opened */
+  /**
+   * Opens the sinks of the audit log; undefined without one.
+   * @throws ConfigurationError when a sink cannot be opened
+   */
   async openSinks(): Promise<RunningSinks | undefined> {
     const { audit, dataDir } = this.#config;
     if (audit === undefined) return undefined;
     const sinks = await startAuditSinks(audit, { log: this.#log, dataDir });
     this.#sinks = sinks;
     sinks.register(this.#registry);
-    // Closed last: what connections say while they are closed is recorded.
+    // Sinks are closed last, because closing connections still produces audit events.
     this.#closers.unshift(() => sinks.close());
     return sinks;
   }
@@ -126,7 +129,7 @@ class FirstProcess {
     return supervisor;
   }
 
-  /** @throws AddressError when the address cannot be had */
+  /** Opens a listening socket. @throws AddressError when the address cannot be bound */
   async listen(port: Port, at: Config['listen'], flag: string): Promise<Handover> {
     const handover = await startHandover(at, {
       taker: () => {
@@ -140,7 +143,9 @@ class FirstProcess {
     return handover;
   }
 
-  /** Sinks have no event for this, so they are looked at. */
+  /**
+   * Sends the state of the sinks to all workers when it has changed. Sinks have no event for that, so they are polled.
+   */
   #sendSinks(supervisor: Supervisor, sinks: RunningSinks): void {
     let last = statesOf(sinks);
     const timer = setInterval(() => {

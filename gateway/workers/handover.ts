@@ -1,6 +1,6 @@
-// A listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the
-// worker with the fewest. The socket stays open while workers come and go; a connection for which there is no worker
-// waits for the next one, for a bounded time.
+// A listening socket of a gateway with workers. The first process accepts each connection and hands it, unread, to the
+// worker with the fewest connections. The socket stays open while workers are replaced: a connection that finds no
+// worker waits for the next one, for a limited time.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
@@ -8,29 +8,29 @@ import { listenAt } from '../start/listen.ts';
 
 /** The listening socket. */
 export interface Handover {
-  /** As bound. */
+  /** The port that was bound. */
   readonly port: number;
-  /** A worker is ready: hands over the connections that wait. */
+  /** Call when a worker has become ready: hands over the waiting connections. */
   flush(): void;
-  /** Hands over a connection that did not reach its worker. */
+  /** Hands over a connection once more that did not reach its worker. */
   giveAgain(socket: Socket): void;
-  /** Accepts no more; what waits is closed. */
+  /** Stops accepting, and closes the waiting connections. */
   close(): void;
 }
 
-/** Where connections go. */
+/** What a listening socket needs. */
 export interface HandoverOptions {
-  /** Takes the connection; undefined when no worker is ready. */
+  /** Gives the function that hands a connection to the best worker; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;
-  /** Connections that may wait. */
+  /** The most connections that may wait for a worker. Further ones are closed. */
   readonly maxWaiting: number;
   readonly waitMs?: number;
 }
 
-/** As long as a worker waits for a handshake. */
+/** The same time as a worker gives a client for the TLS handshake. */
 const defaultWaitMs = 10_000;
 
-/** Opens the socket. @throws Error with the system's code when the address cannot be had */
+/** Opens the socket. @throws Error with the system's code when the address cannot be bound */
 export async function startHandover(at: HostPort, options: HandoverOptions): Promise<Handover> {
   const { taker, maxWaiting, waitMs = defaultWaitMs } = options;
   const waiting = new Map<Socket, NodeJS.Timeout>();

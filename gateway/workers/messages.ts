@@ -1,5 +1,5 @@
-// The messages between the first process and its workers. None of them says who somebody is or which clusters there
-// are: each worker finds that out by itself.
+// The messages between the first process and its workers. No message says who a caller is or which clusters exist: each
+// worker finds that out by itself.
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
 import type { PeerMessage } from '../../search/peers.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
@@ -9,26 +9,26 @@ import type { StartFault, WireError } from './wire-error.ts';
 
 /** Everything a worker needs to start. */
 export interface WorkerStart {
-  /** With the bounds of one worker. */
+  /** The configuration, with limits already divided by the number of workers. */
   readonly config: Config;
   readonly version: string;
-  /** Whether each sink takes events; empty without an audit log. */
+  /** Whether each audit sink takes events now. Empty without an audit log. */
   readonly sinks: SinkStates;
 }
 
 export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
-/** What the first process shows of a gateway; `opsUrl` for its scheme. */
+/** What a worker reports once it serves. Of `opsUrl` only the scheme is used. */
 export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
 
-/** Without what cannot be sent. */
+/** One run of a credential plugin, without the abort signal, which cannot be sent to another process. */
 export type PluginRun = Omit<ExecRun, 'signal'>;
 
-/** What only the first process can answer. */
+/** Questions of a worker that only the first process can answer. */
 export type Question =
   | { readonly what: 'metrics' }
   | { readonly what: 'plugin'; readonly run: PluginRun }
-  /** Whether a line was stored; only for sinks that know. */
+  /** Writes a line to a sink and answers whether it was stored. Only for sinks that report that. */
   | { readonly what: 'audit'; readonly sink: AuditSink['name']; readonly line: string };
 
 export type Answer = string | ExecResult | boolean;
@@ -36,7 +36,7 @@ export type Answer = string | ExecResult | boolean;
 /** Which listener has accepted a connection. */
 export type Port = 'requests' | 'operations';
 
-/** One metric in prom-client's JSON. */
+/** One metric as prom-client writes it in JSON. */
 export interface MetricReading {
   readonly name: string;
   readonly help: string;
@@ -59,14 +59,14 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: 'ready'; readonly worker: ReadyWorker }
   | { readonly kind: 'failed'; readonly fault: StartFault }
-  /** What readyz says at this worker. */
+  /** Sent when the readiness (`readyz`) of this worker changes. */
   | { readonly kind: 'health'; readonly isReady: boolean }
   | { readonly kind: 'note'; readonly text: string | undefined }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
-  /** Connections that closed since the last such message. */
+  /** How many connections have closed since the last message of this kind. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
-  /** For all other workers. */
+  /** To be passed on to all other workers. */
   | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
   | { readonly kind: 'pong' }

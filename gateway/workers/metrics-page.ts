@@ -1,5 +1,5 @@
-// One metrics page for all processes of a gateway. What a worker has counted is kept after its end: otherwise every sum
-// would fall, which looks like a restart of the whole gateway.
+// One metrics page that sums up all processes of a gateway. The counters of a worker are kept after it has ended.
+// Without that every sum would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';
@@ -7,16 +7,19 @@ import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { MetricReading } from './messages.ts';
 
-/** See the file comment. */
+/** The metrics page of the first process. */
 export interface WorkersPage extends MetricsPage {
-  /** Keeps what a worker that is gone has counted. */
+  /** Keeps the counters and histograms of a worker that has ended. */
   keep(metrics: readonly MetricReading[]): void;
 }
 
-/** Of a worker that does not answer in this time the last metrics are used. */
+/** For a worker that does not answer in this time, its previous metrics are used. */
 const readTimeoutMs = 1_000;
 
-/** @param own registry of the first process: its own use of memory and CPU, and the audit log's */
+/**
+ * Makes the metrics page of all processes.
+ * @param own registry of the first process itself: its memory, CPU and audit log
+ */
 export function makeWorkersPage(
   own: Registry,
   supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,
@@ -56,7 +59,7 @@ function summed(readings: readonly (readonly MetricReading[])[]): Registry {
   return AggregatorRegistry.aggregate(readings as unknown as object[]) as unknown as Registry;
 }
 
-/** The sum of two readings, as one. */
+/** Adds two readings metric by metric. */
 function added(one: readonly MetricReading[], other: readonly MetricReading[]): readonly MetricReading[] {
   const metrics = summed([one, other]).getMetricsAsArray() as unknown as { get(): MetricReading }[];
   return metrics.map((metric) => {

@@ -1,40 +1,46 @@
-// Runs credential plugins for all workers. Each worker keeps credentials by itself and asks when it needs another one.
-// A plugin may open a browser, or make its former token invalid, so what one worker was given serves the others too.
+// Runs credential plugins for all workers. A plugin may open a browser, or invalidate its previous token, so the result
+// that one worker got is given to the other workers too. Each worker keeps its credentials itself and asks again when
+// it needs a new one.
 import { setMaxListeners } from 'node:events';
 import { readExecCredential } from '../../cache/credentials/exec-output.ts';
 import { runExec } from '../../cache/credentials/exec-run.ts';
 import type { ExecResult, ExecRun } from '../../cache/credentials/exec-run.ts';
 import type { PluginRun } from './messages.ts';
 
-/** See the file comment. */
+/** Runs plugins, and shares their results between workers. */
 export interface PluginRuns {
-  /** @param worker who asks; compared by identity. Never rejects */
+  /**
+   * Runs the plugin or gives a result that is still valid. Never rejects.
+   * @param worker any object that stands for the asking worker
+   */
   run(worker: object, run: PluginRun): Promise<ExecResult>;
-  /** Kills what runs. */
+  /** Kills the plugins that are running. */
   close(): void;
 }
 
-/** Runs with the same command, arguments and environment. */
+/** The last result of one command with its arguments and environment. */
 interface Known {
   readonly result: ExecResult;
   readonly endedAtMs: number;
-  /** Unix milliseconds. */
+  /** Until when the result may be shared, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** Who was given the result, and when first. */
+  /** For each worker that got the result, when it first did, in Unix milliseconds. */
   readonly givenAtMs: WeakMap<object, number>;
 }
 
 /**
- * A worker that asks again sooner has another user of the same plugin: one whose credential was refused asks only after
- * this time (`cache/credentials/exec.ts`).
+ * A worker whose credential was refused waits at least this long before it asks again (`cache/credentials/exec.ts`). So
+ * a worker that asks sooner wants the credential for another use, and gets the same result.
  */
 const sameAskMs = 10_000;
-/** A failed run counts for workers that have not heard of it; they ask again by themselves. */
+/**
+ * A failed run is shared for this time with workers that have not seen it. Then the plugin runs again when asked for.
+ */
 const failureMs = 10_000;
-/** Forgotten after this, when nobody asks. */
+/** A result is dropped when it is older than this. */
 const keptMs = 24 * 3600_000;
 
-/** @param start runs one; `now` is Unix milliseconds */
+/** Makes the plugin runs that workers share. @param start runs a plugin @param now gives Unix milliseconds */
 export function makePluginRuns(
   start: (run: ExecRun) => Promise<ExecResult> = runExec,
   now: () => number = Date.now,
@@ -73,14 +79,14 @@ export function makePluginRuns(
   };
 }
 
-/** Until when a result may be given to another worker, Unix milliseconds. */
+/** Until when a result may be given to other workers, in Unix milliseconds. */
 function expiryOf(result: ExecResult, nowMs: number): number {
   if (result.kind === 'exited' && result.code === 0) {
     try {
       const { apiVersion } = JSON.parse(result.stdout) as { apiVersion?: unknown };
       return readExecCredential(result.stdout, String(apiVersion)).expiresAtMs ?? Infinity;
     } catch {
-      // No credential: a failure.
+      // The output is not a valid credential, so it is treated as a failed run.
     }
   }
   return nowMs + failureMs;

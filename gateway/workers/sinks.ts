@@ -1,25 +1,25 @@
-// Audit sinks as a worker has them: the first process writes, so that lines of several workers are never mixed and one
-// process rotates the file.
+// Audit sinks of a worker. They send each line to the first process, which alone writes: so lines of several workers
+// are never mixed, and only one process rotates the file.
 import type { AuditConfig } from '../audit/config.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Answer, FromWorker, Question, SinkStates } from './messages.ts';
 
 /** How a worker reaches the first process. */
 export interface FirstProcess {
-  /** @throws GatewayError (rejects) what the first process was answered */
+  /** Asks a question. @throws GatewayError (rejects) with the error of the first process */
   ask(question: Question): Promise<Answer>;
   send(message: FromWorker): void;
-  /** Bytes of messages that it has not taken yet. */
+  /** Number of bytes sent that the first process has not read yet. */
   readonly queuedBytes: number;
 }
 
-/** Sinks that the first process keeps. */
+/** Audit sinks whose lines go to the first process. */
 export interface SentSinks {
   readonly sinks: readonly AuditSink[];
   update(accepting: SinkStates): void;
 }
 
-/** Bytes of lines that may wait for the first process before a sink counts as full. */
+/** When more bytes of lines than this wait for the first process, sinks count as full. */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
 export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undefined, first: FirstProcess): SentSinks {
@@ -41,7 +41,7 @@ export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undef
           () => false,
         );
       },
-      // The channel keeps the order, and the first process stores what it was sent.
+      // Nothing to flush: the channel keeps the order, and the first process stores every line it has received.
       flush: () => Promise.resolve(),
       close: () => undefined,
     };

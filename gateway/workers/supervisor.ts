@@ -1,6 +1,6 @@
-// All workers of a gateway: started, replaced when one ends, ended together. The first one starts alone, so that it
-// alone makes what is not there yet: an authority, a token, an index. A worker that cannot start is not
-// started again at once, and one that ends while the gateway drains is not replaced.
+// Starts all workers of a gateway, replaces each one that ends, and ends them together. The first worker starts alone,
+// so that only one process creates what may be missing: a certificate authority, a token, an index. A worker that
+// cannot start is tried again only after a delay. During a drain no worker is replaced.
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';
 import type { Log } from '../operations/log.ts';
@@ -9,24 +9,27 @@ import { errorOfStart } from './wire-error.ts';
 import { forkWorker } from './worker-process.ts';
 import type { UnsentSocket, WorkerEnd, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
-/** The workers. */
+/** All workers of a gateway. */
 export interface Supervisor {
-  /** Resolves when all have been ready once; rejects when one ends before. */
+  /** Resolves when every worker has been ready once. Rejects when a worker ends before that. */
   readonly ready: Promise<void>;
-  /** Sends to every worker, those that start included. */
+  /** Sends to every worker except `except`, also to workers that are still starting. */
   send(message: ToWorker, except?: WorkerProcess): void;
   /**
-   * The worker with the fewest connections of those that are healthy, or of all that have started when none is;
-   * undefined while there is none.
+   * The healthy worker with the fewest connections. When no worker is healthy, the one with the fewest of all that have
+   * started; undefined when none has.
    */
   idlest(): WorkerProcess | undefined;
-  /** Those that run, by the slot they fill. */
+  /** The running workers with their slot, which is a number from 0 that a replacement inherits. */
   list(): readonly (readonly [slot: number, WorkerProcess])[];
-  /** Workers that ended by themselves and were replaced. */
+  /** How many workers have ended unexpectedly and were replaced. */
   readonly restarts: number;
-  /** Asks all that serve for their metrics. */
+  /** Asks all ready workers for their metrics. Resolves when they have answered or the time is over. */
   readMetrics(timeoutMs: number): Promise<void>;
-  /** Ends all in good order; those that are not done after that time are killed. Resolves when all have ended. */
+  /**
+   * Lets all workers finish their requests. Workers that take longer than `timeoutMs` are killed. Resolves when all
+   * have ended.
+   */
   drain(timeoutMs: number): Promise<void>;
   close(): void;
 }
@@ -34,14 +37,16 @@ export interface Supervisor {
 /** What a supervisor depends on. */
 export interface SupervisorOptions {
   readonly workers: number;
-  /** The start message of a worker that starts now. */
+  /** Makes the start message for a new worker. */
   readonly start: () => WorkerStart;
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** Another worker may take connections. */
+  /**
+   * Called when a worker has become ready or its health has changed, so that waiting connections can be handed over.
+   */
   readonly onReady: () => void;
-  /** A worker has ended by itself: the last metrics it sent. */
+  /** Called when a worker has ended unexpectedly, with the last metrics it sent. */
   readonly onLost: (metrics: readonly MetricReading[]) => void;
-  /** Connections that were given to a worker and did not reach it. */
+  /** Called with connections that were meant for a worker which ended before it got them. */
   readonly onUnsent: (sockets: readonly UnsentSocket[]) => void;
   readonly log: Log;
   readonly fork?: (events: WorkerEvents) => WorkerProcess;
@@ -49,10 +54,10 @@ export interface SupervisorOptions {
 
 const firstWaitMs = 200;
 const longestWaitMs = 30_000;
-/** A worker that has served for so long has started well: the next one to replace it waits the least time again. */
+/** A worker that has served this long counts as stable: its replacement will start with the shortest delay again. */
 const settledMs = 60_000;
 
-/** Starts all workers. */
+/** Starts the first worker; the others start once it serves. */
 export function startSupervisor(options: SupervisorOptions): Supervisor {
   return new RunningSupervisor(options);
 }
@@ -61,7 +66,7 @@ class RunningSupervisor implements Supervisor {
   readonly ready: Promise<void>;
   readonly #options: SupervisorOptions;
   readonly #slots = new Map<number, WorkerProcess>();
-  /** Workers that have not ended, those that were replaced or are draining included. */
+  /** All worker processes that have not ended, including those that are draining. */
   readonly #running = new Set<WorkerProcess>();
   readonly #waits: readonly Backoff[];
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -91,7 +96,8 @@ class RunningSupervisor implements Supervisor {
     const started = this.#ready();
     const healthy = started.filter(({ isHealthy }) => isHealthy);
     const ready = healthy.length > 0 ? healthy : started;
-    // Equals take turns: without that the first would get every short connection.
+    // Among workers with equally few connections they take turns. Otherwise the first worker would get every short
+    // connection.
     this.#turn += 1;
     const inTurn = ready.map((_, index) => ready[(this.#turn + index) % ready.length]!);
     return inTurn.reduce<WorkerProcess | undefined>(
@@ -132,7 +138,7 @@ class RunningSupervisor implements Supervisor {
     if (this.#closing) return;
     const { log, fork = forkWorker, start, onMessage, onReady, onUnsent, workers } = this.#options;
     let settling: NodeJS.Timeout | undefined;
-    // Made before the worker can be sent anything else, so its first message is this one.
+    // Made before the worker can be sent anything else, because the start message must be its first.
     const message: ToWorker = { kind: 'start', start: start() };
     const worker = fork({
       onReady: () => {

@@ -1,18 +1,18 @@
-// Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
-// of any other error nothing but the fact is sent.
+// Errors as they travel between the first process and a worker. Only the message of a GatewayError is meant for
+// callers. For any other error a general message is sent.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 
-/** A GatewayError without its cause, which is logged where it was thrown. */
+/** A GatewayError without its cause, which the throwing process logs itself. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details: ErrorDetails;
 }
 
-/** Why a worker does not start. */
+/** Why a worker could not start. */
 export type StartFault = { readonly faults: readonly ConfigurationFault[] } | { readonly error: WireError };
 
 export function wireErrorOf(error: unknown): WireError {
@@ -24,7 +24,10 @@ export function errorOfWire({ code, message, details }: WireError): GatewayError
   return new GatewayError(code, message, details);
 }
 
-/** @throws what is no mistake of the operator's */
+/**
+ * The form of a start error that can be sent to the first process.
+ * @throws the error itself, when it is not one that the operator can fix
+ */
 export function startFaultOf(error: unknown): StartFault {
   if (error instanceof ConfigurationError) return { faults: error.faults };
   if (error instanceof GatewayError) return { error: wireErrorOf(error) };

@@ -1,6 +1,5 @@
-// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end. It
-// never outlives the first process. Signals for the process group (Ctrl-C in a terminal) are for the first process
-// alone.
+// The program of a worker process. It ends when the first process ends. Signals sent to the process group (Ctrl-C in a
+// terminal) are ignored: the first process handles them.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, Port, ToWorker, WorkerStart } from './messages.ts';
@@ -9,7 +8,7 @@ import { startWorker } from './worker.ts';
 import type { Worker } from './worker.ts';
 import { errorOfWire, startFaultOf } from './wire-error.ts';
 
-/** Behind standard streams and the channel for sockets. */
+/** The file descriptor of the socket pair: 0 to 2 are the standard streams, 3 is Node's IPC channel for sockets. */
 const channelFd = 4;
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
@@ -43,9 +42,9 @@ const first: FirstProcess = {
 };
 
 process.on('message', ({ port }: { readonly port: Port }, handle) => {
-  // Accepted in this turn, before anything is read from it.
+  // Accepted in the same turn of the event loop, before any byte is read from it.
   if (handle instanceof Socket && worker !== undefined) worker.accept(handle, port);
-  // The connection closed before it was handed over.
+  // The connection closed before it arrived here, so it is reported as closed.
   else if (port === 'requests') channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
@@ -73,7 +72,7 @@ async function begin(start: WorkerStart): Promise<void> {
   for (const message of early.splice(0)) worker.receive(message);
 }
 
-/** The first process is gone, or its message cannot be read: this worker has no connections any more. */
+/** Ends the process: the first process is gone, or sent a message that cannot be read. */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

@@ -1,6 +1,6 @@
-// One worker as the first process sees it, from its fork to its end. Sockets go over the channel of fork, where each
-// waits until the one before was taken. Everything else goes over a socket pair of its own, so that a flood of
-// connections cannot delay a revocation.
+// One worker as the first process sees it, from its start to its end. Connections go over Node's IPC channel, where
+// each waits until the previous one was accepted. All other messages go over a socket pair, so that many connections
+// cannot delay messages such as pings or a shutdown.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -12,48 +12,48 @@ import type { Channel } from './channel.ts';
 import type { FromWorker, MetricReading, Port, ReadyWorker, ToWorker } from './messages.ts';
 import type { StartFault } from './wire-error.ts';
 
-/** A worker. */
+/** A worker process. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  /** It has started. */
+  /** True once the worker has started and serves. */
   readonly isReady: boolean;
-  /** It should get connections: readyz holds there, and it has answered lately. */
+  /** True when the worker should get connections: its `readyz` is fine, and it has sent something lately. */
   readonly isHealthy: boolean;
-  /** What it said when it had started. */
+  /** What the worker reported when it had started; undefined before. */
   readonly ready: ReadyWorker | undefined;
-  /** Connections it was given and has not closed. */
+  /** Number of connections given to the worker and not yet reported as closed. */
   readonly connections: number;
-  /** The last metrics it sent. */
+  /** The last metrics that the worker sent. */
   readonly metrics: readonly MetricReading[];
   send(message: ToWorker): void;
-  /** Hands a connection over; it is the worker's from then on. */
+  /** Hands a connection to the worker. The caller must not use the socket any more. */
   take(socket: Socket, port: Port): void;
-  /** Asks for its metrics; resolves when they are here, or after that time. */
+  /** Asks the worker for its metrics. Resolves when they have arrived, or after `timeoutMs`. */
   readMetrics(timeoutMs: number): Promise<void>;
-  /** Ends it at once. */
+  /** Kills the process. */
   kill(): void;
 }
 
-/** What happens to it. */
+/** What a worker process reports. */
 export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
-  /** Whether it is healthy may have changed. */
+  /** Called when {@link WorkerProcess.isHealthy} may have changed. */
   readonly onHealth: (worker: WorkerProcess) => void;
-  /** Messages that are not about the process itself. */
+  /** Called with messages for the gateway, not with those about the process itself, such as `ready` or `pong`. */
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** It has ended and all its messages were received. */
+  /** Called when the process has ended and all its messages were handled. */
   readonly onEnd: (worker: WorkerProcess, how: WorkerEnd) => void;
 }
 
-/** How it ended. */
+/** How a worker ended. */
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It has drained as it was asked to. */
+  /** True when the worker has drained completely, as it was asked to. */
   readonly isDrained: boolean;
-  /** Why it could not start, where that is the operator's to mend. */
+  /** Why the worker could not start, when the operator can fix it. */
   readonly fault: StartFault | undefined;
-  /** Connections that were for it and never left this process. */
+  /** Connections that were meant for the worker and have not left this process. */
   readonly unsent: readonly UnsentSocket[];
 }
 
@@ -61,14 +61,17 @@ export interface WorkerEnd {
 export type UnsentSocket = readonly [Socket, Port];
 
 const pingIntervalMs = 5_000;
-/** A worker that has said nothing for so long gets no connections while another answers. */
+/** A worker that has been silent for this long gets no connections while others answer. */
 const lateMs = 2 * pingIntervalMs;
-/** After this time without a message its event loop is taken to be stuck. */
+/** A worker that has been silent for this long is killed: its event loop must be stuck. */
 const lostMs = 30_000;
-/** The same before it is ready: it sends nothing while it loads its code, which may take long on a busy machine. */
+/**
+ * The limit for silence before the worker is ready. It sends nothing while it loads its code, which may take long on a
+ * busy machine.
+ */
 const startingMs = 300_000;
 
-/** Starts a worker; the first message it is sent must be its start message. */
+/** Starts a worker process. The first message sent to it must be its start message. */
 export function forkWorker(events: WorkerEvents): WorkerProcess {
   return new ForkedWorker(events);
 }
@@ -78,9 +81,9 @@ class ForkedWorker implements WorkerProcess {
   readonly #child: ChildProcess;
   readonly #channel: Channel<ToWorker>;
   readonly #pinging: NodeJS.Timeout;
-  /** Resolves when its channel has ended, so that everything it sent was received. */
+  /** Resolves when the channel has ended and everything sent by the worker was handled. */
   readonly #heardAll = Promise.withResolvers<void>();
-  /** Connections that wait until the one before was taken. Node forgets them, still open, when the worker ends. */
+  /** Connections queued in Node's IPC channel. When the worker ends, Node forgets them and leaves them open. */
   readonly #unsent = new Map<Socket, Port>();
   #ready: ReadyWorker | undefined;
   #isHealthy = false;
@@ -98,7 +101,7 @@ class ForkedWorker implements WorkerProcess {
     this.#channel = makeChannel<FromWorker, ToWorker>(this.#child.stdio[4] as Duplex, {
       onMessage: (message) => this.#receive(message),
       onEnd: () => {
-        // Without the channel nothing the worker answers can be trusted to be up to date.
+        // Without the channel the worker gets no news, so it could answer from outdated knowledge. It is killed.
         this.#ready = undefined;
         this.#child.kill('SIGKILL');
         this.#heardAll.resolve();
@@ -137,11 +140,11 @@ class ForkedWorker implements WorkerProcess {
     this.#channel.send(message);
   }
 
-  /** A property, as it is passed on as a function. */
+  /** A property and not a method, so that it can be passed on as a function. */
   readonly take = (socket: Socket, port: Port): void => {
     if (port === 'requests') this.#connections += 1;
     this.#unsent.set(socket, port);
-    // With an error the worker is ending, and its `unsent` connections go to another one.
+    // With an error the worker is ending. The connection stays in `unsent` and goes to another worker.
     this.#child.send({ port }, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
 
@@ -209,7 +212,7 @@ type Exit = Pick<WorkerEnd, 'code' | 'signal'>;
 function exitOf(child: ChildProcess): Promise<Exit> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
-    // A process that could not be started at all has no exit.
+    // A process that could not be started never emits `exit`.
     child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
   });
 }

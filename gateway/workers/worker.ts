@@ -1,5 +1,5 @@
-// One worker: a whole gateway of its own, whose connections are accepted by the first process. It takes no connection
-// before it has started.
+// One worker: a complete gateway whose connections are accepted by the first process. It takes no connection before it
+// has started.
 import type { Server, Socket } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecResult } from '../../cache/credentials/exec-run.ts';
@@ -16,17 +16,17 @@ import type { FirstProcess, SentSinks } from './sinks.ts';
 
 /** A worker that serves. */
 export interface Worker {
-  /** Takes a connection as the listening socket accepted it. */
+  /** Takes a connection that the first process has accepted. Nothing was read from it yet. */
   accept(socket: Socket, port: Port): void;
   receive(message: ToWorker): void;
 }
 
-/** Time for connections to close that were cut. */
+/** How long a drain waits for connections to close after they were cut. */
 const closingMs = 500;
-/** How often readyz is looked at; it has no event. */
+/** How often the worker's readiness is checked; there is no event for it. */
 const healthEveryMs = 200;
 
-/** Starts it. @throws as `startGateway` does */
+/** Starts the gateway of a worker and reports it as ready. @throws as `startGateway` does */
 export async function startWorker(start: WorkerStart, first: FirstProcess): Promise<Worker> {
   const { config, version, sinks } = start;
   const hosted = new HostedParts(first, makeSentSinks(sinks, config.audit, first));
@@ -40,7 +40,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   return new RunningWorker(first, hosted, gateway);
 }
 
-/** What the first process does for this one. */
+/** Stands in for what a gateway without workers does itself: here the first process does it. */
 class HostedParts implements Host {
   readonly sent: SentSinks;
   readonly count: ConnectionCount;
@@ -108,7 +108,7 @@ class HostedParts implements Host {
   take(socket: Socket, port: Port): void {
     if (port === 'requests') this.count.add(socket);
     this.#servers.get(port)?.emit('connection', socket);
-    // The TLS server of requests begins to read by itself.
+    // Sockets arrive paused. The TLS server of requests starts reading by itself; the server of operations does not.
     if (port === 'operations') socket.resume();
   }
 
@@ -168,7 +168,7 @@ class RunningWorker implements Worker {
 
   async #drain(): Promise<void> {
     await this.#gateway.drain();
-    // The audit events of connections that were cut come when they close.
+    // Connections that were cut write their audit events when they close, so the worker waits for that.
     await Promise.race([this.#hosted.count.whenNone(), new Promise((resolve) => setTimeout(resolve, closingMs))]);
     this.#first.send({ kind: 'drained' });
   }

@@ -1,15 +1,15 @@
-// Runs a parsed template (text/template, exec.go). A missing key is no error and prints nothing; a field of null or of
-// anything but a map is one, as in Go.
+// Runs a parsed template (text/template, exec.go). As in Go, a missing key prints nothing, but a field of null, or of
+// anything that is not a map, is an error.
 import { type Budget, templateLimits } from './limits.ts';
 import type { Callable } from './functions/callable.ts';
 import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values.ts';
 
-/** Texts that a function is given are read, which takes a step for so many bytes. */
+/** Each argument that is a text costs one step for this many bytes. */
 const bytesPerStep = 128;
 
-/** Left by `{{break}}` and `{{continue}}`. */
+/** Whether `{{break}}` or `{{continue}}` was reached. */
 type Flow = 'break' | 'continue' | undefined;
 
 interface Variable {
@@ -18,8 +18,9 @@ interface Variable {
 }
 
 /**
- * The output, as bytes.
- * @throws TemplateError where Go's execution fails, and at the bounds of {@link templateLimits}
+ * Runs the template.
+ * @returns the output as bytes
+ * @throws TemplateError where Go's execution fails, and when a limit of {@link templateLimits} is exceeded
  */
 export function executeTemplate(
   tree: Tree,
@@ -46,7 +47,7 @@ class Execution {
     this.#budget = budget;
   }
 
-  /** Runs a template of its own: it sees no variable but `$`. */
+  /** Runs a template that sees no variable except `$`. */
   run(nodes: readonly Node[], data: Value): void {
     const outer = this.#variables;
     this.#variables = [{ name: '$', value: data }];
@@ -114,7 +115,7 @@ class Execution {
       this.#budget.step();
       count += 1;
       const flow = this.#scoped(() => {
-        // One variable is the element, two are its index or key and the element.
+        // One variable gets the element; two variables get its index or key, and the element.
         const values = variables.length === 1 ? [value] : [key, value];
         for (const [i, name] of variables.entries()) this.#set(name, values[i], assigns);
         return this.#walk(node.body, value);
@@ -128,7 +129,7 @@ class Execution {
     let value: Value;
     for (const [i, command] of commands.entries()) {
       this.#budget.step();
-      // Go unwraps what a pipeline gives, so that null is what a missing key is from here on.
+      // From here on null counts as a missing value, because Go unwraps the result of a pipeline.
       value = this.#command(command, dot, i === 0 ? [] : [value]) ?? undefined;
     }
     for (const name of variables) this.#set(name, value, assigns);
@@ -149,7 +150,10 @@ class Execution {
     return found;
   }
 
-  /** @param piped the value of the stage before, which is the last argument */
+  /**
+   * Runs one command.
+   * @param piped the value of the previous stage, which becomes the last argument; empty for the first stage
+   */
   #command({ operands }: Command, dot: Value, piped: readonly Value[]): Value {
     const [first, ...rest] = operands as [Operand, ...Operand[]];
     if (first.kind === 'function') return this.#call(first.name, rest, dot, piped);
@@ -187,7 +191,7 @@ class Execution {
   }
 
   #call(name: string, operands: readonly Operand[], dot: Value, piped: readonly Value[]): Value {
-    // `and` and `or` look at an argument only while the ones before leave it open.
+    // `and` and `or` evaluate an argument only when the arguments before it have not decided the result.
     if (name === 'and' || name === 'or') return this.#shortCircuit(name, operands, dot, piped);
     const args = [...operands.map((operand) => this.#operand(operand, dot)), ...piped];
     const bytes = args.reduce<number>((sum, arg) => sum + (typeof arg === 'string' ? arg.length : 0), 0);
@@ -216,7 +220,7 @@ class Execution {
   }
 }
 
-/** What an action prints; `<no value>` of Go, which Clusterpedia takes away. */
+/** The text that an action prints. Where Go prints `<no value>`, Clusterpedia removes it, so nothing is printed. */
 function shown(value: Value, budget: Budget): string {
   return value === undefined || value === null ? '' : printed(value, budget);
 }

@@ -1,5 +1,5 @@
-// Which functions templates may call, and which of Go's and sprig's are refused: whoever may write a policy must not
-// read the process's environment, ask DNS, or make a text that differs each time.
+// The functions that templates can call, and the functions of Go and sprig that are refused. Whoever can write a policy
+// must not be able to read the environment of the process, use DNS, or make a text that differs each time.
 import type { Callable } from './functions/callable.ts';
 import { choices } from './functions/choices.ts';
 import { collections } from './functions/collections.ts';
@@ -10,7 +10,9 @@ import { patterns } from './functions/patterns.ts';
 import { texts } from './functions/texts.ts';
 import { urls } from './functions/urls.ts';
 
-/** Every function but `and` and `or`, which the executor judges argument by argument. */
+/**
+ * All functions except `and` and `or`, which the executor handles itself, because they evaluate arguments one by one.
+ */
 export const functions: ReadonlyMap<string, Callable> = new Map(
   Object.entries({
     ...choices,
@@ -38,7 +40,7 @@ const reasons: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Why a function may not be called; undefined when it may. */
+/** The reason why a function cannot be called; undefined when it can. */
 export function functionFault(name: string): string | undefined {
   if (name === 'and' || name === 'or' || functions.has(name)) return undefined;
   const reason = Object.keys(reasons).find((why) => reasons[why]!.includes(name));

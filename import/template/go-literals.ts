@@ -1,9 +1,12 @@
-// Numbers and quoted texts as Go writes them (strconv.Unquote, go/constant as text/template uses it).
+// Reads numbers and quoted texts in Go's syntax (strconv.Unquote; go/constant as text/template uses it).
 import { bytesOf } from './values.ts';
 
 const simple: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11, '\\': 92 };
 
-/** The bytes of what stands between the quotes; undefined when it is not valid. Characters above 255 become UTF-8. */
+/**
+ * The bytes of a quoted text. Characters above 127 become UTF-8. Undefined when the text is not valid.
+ * @param inner the text between the quotes
+ */
 export function unquote(inner: string, quote: string): string | undefined {
   let out = '';
   for (let i = 0; i < inner.length; i += 1) {
@@ -45,7 +48,7 @@ function readEscape(
 const least = -(2n ** 63n);
 const most = 2n ** 63n - 1n;
 
-/** An int64 (bigint) or a float64 (number) as in Go's source; undefined when it is neither. */
+/** The value of a number in Go's syntax: an int64 (bigint) or a float64 (number). Undefined when it is neither. */
 export function readNumber(text: string): bigint | number | undefined {
   if (/[.pP]/.test(text) || (/[eE]/.test(text) && !/^[+-]?0[xX]/.test(text))) {
     const value = Number(text.replaceAll('_', ''));
@@ -54,7 +57,7 @@ export function readNumber(text: string): bigint | number | undefined {
   return readInteger(text);
 }
 
-/** strconv.ParseInt with base 0; undefined where it fails. */
+/** Reads a whole number as strconv.ParseInt does with base 0; undefined where that fails. */
 export function readInteger(text: string): bigint | undefined {
   const [, sign = '', digits = ''] = /^([+-]?)(.*)$/s.exec(text) ?? [];
   const plain = digits.replaceAll('_', '');
@@ -64,7 +67,7 @@ export function readInteger(text: string): bigint | undefined {
   return value < least || value > most ? undefined : value;
 }
 
-/** Within int64, wrapped around as Go's arithmetic is. */
+/** The value as an int64, wrapped around on overflow as in Go. */
 export function wrapped(value: bigint): bigint {
   return BigInt.asIntN(64, value);
 }

@@ -1,5 +1,5 @@
-// Cuts a template into texts and actions, and actions into tokens (text/template/parse, lex.go). Blanks separate
-// operands, so they are tokens.
+// Splits a template into texts and actions, and actions into tokens (text/template/parse, lex.go). Blanks separate
+// operands, so they are tokens too.
 import { TemplateError } from './template-error.ts';
 import { unquote } from './go-literals.ts';
 
@@ -23,7 +23,7 @@ export type TokenKind =
   | ':='
   | 'end';
 
-/** `text` is what stands in the template, but a string's value; `at` its offset. */
+/** A token. `text` is its source text, for a string its value; `at` is its offset in the template. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
@@ -34,12 +34,12 @@ const blanks = ' \t\r\n';
 const name = /[\p{L}\p{Nd}_]*/uy;
 const numeral = /[+-]?(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]+)?)/y;
 
-/** @throws TemplateError naming the line */
+/** Splits a template into tokens. @throws TemplateError with the line of the mistake */
 export function tokensOf(source: string): readonly Token[] {
   return new Lexer(source).run();
 }
 
-/** `line 3` of an offset. */
+/** The line of an offset, as text such as `line 3`. */
 export function lineAt(source: string, at: number): string {
   return `line ${source.slice(0, at).split('\n').length}`;
 }
@@ -72,7 +72,7 @@ class Lexer {
     return this.#tokens;
   }
 
-  /** Whether blanks behind it are trimmed. */
+  /** Skips a comment. @returns whether blanks after it must be removed */
   #skipComment(start: number): boolean {
     const end = this.#source.indexOf('*/', this.#at + 2);
     if (end < 0) throw this.#fault(start, 'unclosed comment');
@@ -84,7 +84,7 @@ class Lexer {
     return trims;
   }
 
-  /** Whether blanks behind it are trimmed. */
+  /** Reads an action. @returns whether blanks after it must be removed */
   #readAction(start: number): boolean {
     this.#push('open', '{{', start);
     this.#open = 0;
@@ -101,7 +101,7 @@ class Lexer {
     }
   }
 
-  /** Whether ` -}}` stands here. */
+  /** Whether the action ends here with ` -}}`, which removes the blanks after it. */
   #trimsHere(): boolean {
     return isBlank(this.#source[this.#at]) && this.#source.startsWith('-}}', this.#at + 1);
   }
@@ -134,7 +134,7 @@ class Lexer {
 
   #readBlanks(): void {
     const start = this.#at;
-    // The last blank may belong to ` -}}`.
+    // The last blank before `-}}` belongs to the end of the action.
     while (isBlank(this.#source[this.#at]) && !this.#trimsHere()) this.#at += 1;
     if (this.#at > start) this.#push('space', ' ', start);
   }
@@ -192,7 +192,7 @@ function isBlank(c: string | undefined): boolean {
   return c !== undefined && c !== '' && blanks.includes(c);
 }
 
-/** Without blanks at its end; a pattern would look at every run of blanks inside. */
+/** The text without blanks at its end. A regular expression would examine every run of blanks in the text. */
 function trimmedEnd(text: string): string {
   let end = text.length;
   while (isBlank(text[end - 1])) end -= 1;

@@ -1,22 +1,22 @@
-// How much one rendering may do. A policy's author may be anybody who may create policies on the hub, and the process
-// that renders it also serves requests.
+// Limits for rendering one template. The author of a policy may be anybody who may create policies on the hub, and the
+// process that renders it also serves requests.
 import { TemplateError } from './template-error.ts';
 
-/** Bounds of one rendering. */
+/** The limits of one rendering. */
 export const templateLimits = {
-  /** Bytes of a template's text. */
+  /** Bytes of the template's text. */
   source: 256 * 1024,
-  /** Nodes that are executed and values that functions look at. */
+  /** How many nodes may be executed and values examined by functions. */
   steps: 100_000,
   /** Bytes of the output. */
   output: 1024 * 1024,
-  /** Bytes of all texts that functions make. */
+  /** Bytes of all texts that functions create. */
   memory: 16 * 1024 * 1024,
-  /** How deep parentheses, blocks and calls of templates may nest. */
+  /** How deep parentheses, blocks and calls of templates may be nested. */
   depth: 64,
 };
 
-/** Counts down while a template runs. Every method throws TemplateError when its bound is reached. */
+/** Counts what a template uses while it runs. Every method throws TemplateError when its limit is exceeded. */
 export class Budget {
   #steps = templateLimits.steps;
   #memory = templateLimits.memory;
@@ -27,7 +27,7 @@ export class Budget {
     if (this.#steps < 0) throw new TemplateError(`it takes more than ${templateLimits.steps} steps`);
   }
 
-  /** A function is about to make, or has made, so many bytes. */
+  /** Counts bytes that a function creates. */
   make(bytes: number): void {
     this.#memory -= bytes;
     if (this.#memory < 0) throw new TemplateError(`its texts take more than ${templateLimits.memory} bytes`);

@@ -1,5 +1,5 @@
-// From tokens to a tree (text/template/parse, parse.go). Functions are checked here, so that a template that names one
-// that is unknown or refused is never run.
+// Turns tokens into a tree (text/template/parse, parse.go). Functions are checked here, so a template with an unknown
+// or refused function never runs.
 import { readNumber } from './go-literals.ts';
 import { lineAt, tokensOf, type Token, type TokenKind } from './lexer.ts';
 import { templateLimits } from './limits.ts';
@@ -11,8 +11,8 @@ const blockWords = new Set(['if', 'with', 'range', 'else', 'end', 'define', 'tem
 
 /**
  * Parses a template.
- * @param checkFunction why a function may not be called; undefined when it may
- * @throws TemplateError naming the line
+ * @param checkFunction gives the reason why a function may not be called; undefined when it may
+ * @throws TemplateError with the line of the mistake
  */
 export function parseTemplate(source: string, checkFunction: (name: string) => string | undefined): Tree {
   if (source.length > templateLimits.source)
@@ -25,7 +25,7 @@ class Parser {
   readonly #checkFunction: (name: string) => string | undefined;
   readonly #tokens: readonly Token[];
   readonly #defined = new Map<string, readonly Node[]>();
-  /** Variables that may be named here, innermost last. */
+  /** The variables that are in scope, innermost last. */
   #variables: string[] = ['$'];
   #index = 0;
   #depth = 0;
@@ -43,7 +43,10 @@ class Parser {
     return { body: nodes, defined: this.#defined };
   }
 
-  /** Nodes up to `{{else`, `{{end}}` or the end of the text; the word is taken, what follows it is not. */
+  /**
+   * Reads nodes up to `{{else`, `{{end}}` or the end of the text. The word itself is consumed, but not what follows
+   * `{{else`.
+   */
   #nodes(isTop = false): { readonly nodes: readonly Node[]; readonly ending: 'else' | 'end' | 'eof' } {
     const nodes: Node[] = [];
     for (;;) {
@@ -129,7 +132,7 @@ class Parser {
     });
   }
 
-  /** What follows `{{else`: nothing, or `if` and `with` of their own, which share the `{{end}}`. */
+  /** Reads what follows `{{else`: nothing, or an `if` or `with` that shares the `{{end}}`. */
   #otherwise(kind: 'if' | 'with' | 'range'): readonly Node[] {
     this.#skipBlanks();
     const token = this.#peek();
@@ -144,7 +147,7 @@ class Parser {
     return nodes;
   }
 
-  /** A pipeline up to `}}` or `)`, which is taken. */
+  /** Reads a pipeline and the `}}` or `)` after it. */
   #pipelineTo(end: 'close' | ')', isRange = false): Pipeline {
     this.#skipBlanks();
     const { at } = this.#peek();
@@ -169,7 +172,9 @@ class Parser {
     return { variables: names, assigns, commands, at };
   }
 
-  /** Only functions take the value of the stage before. */
+  /**
+   * Checks that every stage after the first is a function, since only functions can take the previous stage's value.
+   */
   #checkStages(commands: readonly Command[]): void {
     for (const { operands, at } of commands.slice(1)) {
       const { kind } = operands[0]!;

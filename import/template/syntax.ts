@@ -1,30 +1,30 @@
-// The tree of a parsed template.
+// The types of a parsed template's tree.
 import type { Value } from './values.ts';
 
-/** One operand or call of a pipeline. `at` is the offset in the template's text. */
+/** An operand of a command, or a call. */
 export type Operand =
   | { readonly kind: 'constant'; readonly value: Value }
   | { readonly kind: 'dot' }
   | { readonly kind: 'nil' }
-  /** `.a.b` */
+  /** Fields of the current value, such as `.a.b`. */
   | { readonly kind: 'field'; readonly names: readonly string[] }
-  /** `$x.a.b`; the name includes the `$`. */
+  /** A variable with fields, such as `$x.a.b`; the name includes the `$`. */
   | { readonly kind: 'variable'; readonly name: string; readonly fields: readonly string[] }
   | { readonly kind: 'function'; readonly name: string }
   | { readonly kind: 'pipeline'; readonly pipeline: Pipeline }
-  /** `(…).a.b` */
+  /** Fields of a parenthesised pipeline, such as `(…).a.b`. */
   | { readonly kind: 'chain'; readonly of: Operand; readonly names: readonly string[] };
 
-/** `first arg arg`. */
+/** An operand with its arguments: `first arg arg`. `at` is its offset in the template's text. */
 export interface Command {
   readonly operands: readonly Operand[];
   readonly at: number;
 }
 
-/** `$a, $b := command | command`. */
+/** Commands connected by `|`, with variables that get the result: `$a, $b := command | command`. */
 export interface Pipeline {
   readonly variables: readonly string[];
-  /** `=` in place of `:=`. */
+  /** True for `=`, which assigns to existing variables; false for `:=`, which declares them. */
   readonly assigns: boolean;
   readonly commands: readonly Command[];
   readonly at: number;
@@ -42,7 +42,7 @@ export type Node =
   | { readonly kind: 'template'; readonly name: string; readonly pipeline: Pipeline | undefined; readonly at: number }
   | { readonly kind: 'break' | 'continue' };
 
-/** A parsed template with those it defines, by name. */
+/** A parsed template, and the templates it defines by name. */
 export interface Tree {
   readonly body: readonly Node[];
   readonly defined: ReadonlyMap<string, readonly Node[]>;

@@ -1,6 +1,9 @@
-// What is thrown when a template cannot be read or run.
+// The error for a template that cannot be parsed or rendered.
 
-/** The template cannot be read, or failed while it ran. The message is meant for its author and holds no data. */
+/**
+ * The template cannot be parsed, or rendering failed. The message is meant for the author of the template and contains
+ * no data.
+ */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }

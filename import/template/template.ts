@@ -1,5 +1,5 @@
-// Go's text/template with the functions of sprig that need nothing but their arguments: what Clusterpedia's policies
-// are written in. See README.md beside this file.
+// Go's text/template with those functions of sprig that use nothing but their arguments. Clusterpedia's policies are
+// written in it. See README.md beside this file.
 import { executeTemplate } from './execute.ts';
 import { functionFault, functions } from './functions.ts';
 import { Budget } from './limits.ts';
@@ -9,21 +9,21 @@ import { textOf, valueOf } from './values.ts';
 
 export { TemplateError } from './template-error.ts';
 
-/** A template that was read. */
+/** A parsed template. */
 export interface Template {
   /**
-   * The output as bytes: a value of a Secret that is decoded need not be text.
-   * @param data what JSON.parse gives; it is not changed
-   * @throws TemplateError where Go's engine fails, or a bound of `limits.ts` is reached
+   * Renders the template to bytes; they need not be text, because a template can decode a Secret.
+   * @param data a value as JSON.parse gives it; it is not changed
+   * @throws TemplateError where Go's engine fails, or when a limit in `limits.ts` is exceeded
    */
   renderBytes(data: unknown): Buffer;
-  /** The output as text; what is no UTF-8 becomes U+FFFD. @throws TemplateError as renderBytes */
+  /** Renders the template to text. Bytes that are not UTF-8 become U+FFFD. @throws TemplateError as renderBytes does */
   render(data: unknown): string;
 }
 
 /**
- * Reads a template. Unlike Go's html/template nothing is escaped, and a missing value prints nothing.
- * @throws TemplateError naming the line, or the function that is unknown or refused
+ * Parses a template. Unlike in Go's html/template nothing is escaped, and a missing value prints nothing.
+ * @throws TemplateError with the line of the mistake, or the function that is unknown or refused
  */
 export function compileTemplate(source: string): Template {
   const tree = parseTemplate(source, functionFault);
@@ -31,7 +31,7 @@ export function compileTemplate(source: string): Template {
     try {
       return executeTemplate(tree, valueOf(data), functions, new Budget()).replaceAll('<no value>', '');
     } catch (error) {
-      // A policy's author can nest data or calls as deep as the stack goes.
+      // A policy can nest data or calls until the stack overflows.
       if (error instanceof RangeError) throw new TemplateError('it is nested too deep', { cause: error });
       throw error;
     }

@@ -1,30 +1,30 @@
-// What a template works on, as Go sees it. Texts are Go strings, which are bytes: every text in here has one character
-// per byte (0 to 255), so that lengths, cuts and comparisons are Go's, and decoded Secrets keep every byte.
+// The values that a template works on, as in Go. Go strings are bytes, so every text here has one character for each
+// byte (0 to 255). Lengths, slices and comparisons are then the same as in Go, and decoded Secrets keep every byte.
 import { TemplateError } from './template-error.ts';
 import type { Budget } from './limits.ts';
 
 /**
- * A value: `undefined` is what a missing key gives, `null` is JSON's null (Go's nil interface), a `bigint` is an int64,
- * a `number` a float64, a text is bytes, an object is a Map.
+ * A value. `undefined` stands for a missing key, `null` for JSON's null (a nil interface in Go), a `bigint` for an
+ * int64, a `number` for a float64, a string for bytes, and a Map for an object.
  */
 export type Value = undefined | null | boolean | bigint | number | string | readonly Value[] | GoMap;
 
-/** map[string]interface{}. */
+/** Go's map[string]interface{}. */
 export type GoMap = ReadonlyMap<string, Value>;
 
-/** UTF-8 bytes of a JavaScript text, one character per byte. */
+/** The UTF-8 bytes of a JavaScript text, with one character for each byte. */
 export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** The JavaScript text of UTF-8 bytes; what is no UTF-8 becomes U+FFFD. */
+/** The JavaScript text of UTF-8 bytes. Bytes that are not UTF-8 become U+FFFD. */
 export function textOf(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
 /**
- * Makes values of what JSON.parse gives. Whole numbers become int64, as in Kubernetes' unstructured objects.
- * @throws TemplateError for anything that JSON cannot say
+ * Converts what JSON.parse gives. Whole numbers become int64, as in Kubernetes' unstructured objects.
+ * @throws TemplateError for a value that JSON cannot represent
  */
 export function valueOf(json: unknown): Value {
   if (json === null || json === undefined || typeof json === 'boolean') return json;
@@ -44,7 +44,7 @@ export function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** Go's name of the type, for messages. */
+/** The name of the value's type in Go, for messages. */
 export function typeName(value: Value): string {
   if (value === undefined || value === null) return 'nil';
   switch (typeof value) {
@@ -61,7 +61,7 @@ export function typeName(value: Value): string {
   }
 }
 
-/** text/template's IsTrue, and the opposite of sprig's `empty`. */
+/** Whether the value counts as true in `if` (text/template's IsTrue). It is the opposite of sprig's `empty`. */
 export function isTrue(value: Value): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value === 'bigint') return value !== 0n;
@@ -71,17 +71,20 @@ export function isTrue(value: Value): boolean {
   return value !== false && value !== '';
 }
 
-/** Keys in the order in which Go prints and ranges over a map. */
+/** The keys in the order in which Go prints a map and ranges over it. */
 export function sortedKeys(map: GoMap): readonly string[] {
   return [...map.keys()].sort(byBytes);
 }
 
-/** Order of bytes; JavaScript compares the characters, which are bytes here. */
+/** Compares two byte texts. */
 export function byBytes(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** fmt's `%v`. @param budget a value may hold another many times over, so that its text is far longer than it is */
+/**
+ * The text of a value, as fmt's `%v` writes it.
+ * @param budget counts the bytes, because a value can contain another one many times
+ */
 export function printed(value: Value, budget: Budget): string {
   budget.step();
   if (typeof value === 'string') budget.make(value.length);
@@ -95,7 +98,7 @@ export function printed(value: Value, budget: Budget): string {
   return String(value);
 }
 
-/** strconv.FormatFloat(value, 'g', -1, 64). */
+/** The text of a float, as strconv.FormatFloat(value, 'g', -1, 64) writes it. */
 export function printedFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -104,12 +107,12 @@ export function printedFloat(value: number): string {
   return power < -4 || power >= 6 ? goExponent(value.toExponential()) : String(value);
 }
 
-/** The decimal exponent of the first digit. */
+/** The decimal exponent of the number's first digit. */
 export function exponentOf(value: number): number {
   return Number(value.toExponential().split('e')[1]);
 }
 
-/** Two digits of exponent at least, as Go writes them. */
+/** Writes the exponent with at least two digits, as Go does. */
 export function goExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }

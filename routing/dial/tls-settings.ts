@@ -40,7 +40,7 @@ export interface SharedTlsSettings {
  */
 export class UnreadableAuthority extends Error {}
 
-/** Makes an empty set. */
+/** Makes an empty store of shared TLS settings. */
 export function makeSharedTlsSettings(): SharedTlsSettings {
   const held = new Map<string, { readonly secureContext: SecureContext; holders: number }>();
   return {

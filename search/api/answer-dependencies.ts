@@ -21,7 +21,7 @@ export interface AnswerDependencies {
   /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
   readonly sync: SyncView;
-  /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
+  /** Resolves when the clusters were read for the first time, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;

@@ -30,9 +30,12 @@ export function apiVersionOf(group: string, version: string): string {
 /** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly types: StoredTypes;
-  /** How clusters are followed now. */
+  /** The state of following each cluster. */
   readonly sync: Pick<SyncView, 'state' | 'version'>;
-  /** Whether a type of a cluster that is not followed yet is among what is to be served. */
+  /**
+   * Whether a stored type may be served although its cluster is not being followed at the moment: true when the
+   * configuration selects it.
+   */
   readonly isChosen: (stored: StoredType) => boolean;
 }
 

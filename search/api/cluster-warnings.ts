@@ -32,7 +32,7 @@ export function clusterWarnings(
     .map(({ cluster, message }) => ({ cluster, text: message }));
   for (const state of states) {
     const { cluster } = state;
-    // Most clusters have nothing to be said of.
+    // Most clusters need no warning, so they are skipped early.
     if (!unread.has(cluster) && isFine(state)) continue;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
     const texts = unread.has(cluster) ? [notIndexed(state)] : faultsOf(state, keys, scope, nowMs);
@@ -45,7 +45,7 @@ function isFine({ fault, types }: PartState): boolean {
   return fault === undefined && types.every((type) => type.isWhole && type.fault === undefined);
 }
 
-/** Rights in it are not known yet, so no type of it is named. */
+/** The warning for a cluster that is not read yet. The caller's rights there are unknown, so it names no type. */
 function notIndexed({ fault }: PartState): string {
   return `not indexed yet${fault === undefined ? '' : `: ${fault.message}`}`;
 }

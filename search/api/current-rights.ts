@@ -1,6 +1,6 @@
-// Rights must be at least as new as the rows they decide about. A scope is made before the store is asked, and a role
-// may be taken away between the two. Every answer of the store says how new the rights in it are, so an answer that has
-// seen newer ones is not used before it is known that they give the caller the same scope.
+// Makes sure that rights are at least as new as the rows they decide about. The caller's scope is computed before the
+// store is read, and a role can be taken away in between. Every answer of the store says how new the rights in it are.
+// When they are newer than the scope, the answer is used only if the caller's scope is still the same.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { IndexStore, Page } from '../stores/store.ts';
@@ -9,28 +9,28 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 /** The part of a plan that the caller's rights decide. */
 export interface ScopedPlan {
   readonly scope: RowScope;
-  /** Changes of RBAC up to here, a version of the store, have been in the scope's making. */
+  /** The scope takes into account all RBAC changes up to this resourceVersion of the store. */
   readonly rightsUpTo: string;
 }
 
-/** @param P a plan */
+/** The functions that read what a plan allows. @param P the type of the plan */
 export interface ScopedReading<P, F> {
-  /** Undefined for a plan that needs no rights. */
+  /** The part of the plan that depends on rights; undefined for a plan that needs none. */
   readonly scopedBy: (plan: P) => ScopedPlan | undefined;
-  /** Reads rows through the store of these dependencies alone. */
+  /** Reads rows. It must use the store in the given dependencies, which records how new the rights are. */
   readonly read: (plan: P, dependencies: AnswerDependencies) => F | Promise<F>;
-  /** Plans again, by the rights of now. */
+  /** Makes the plan again with the current rights. */
   readonly replan: () => Promise<P>;
 }
 
-/** Between two of them the rights of this very caller have changed. */
+/** How often reading is repeated because this caller's rights have changed in the meantime. */
 const mostReadings = 5;
 
 /**
- * Reads what a plan allows, again where the rights have changed meanwhile.
- * @returns what was found, and by which plan
- * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the caller's rights never stay the same for one reading, or as
- *   `read` and `replan` do
+ * Reads what a plan allows, and reads again when the caller's rights have changed in the meantime.
+ * @returns the result, and the plan by which it was read
+ * @throws GatewayError (rejects) with code INDEX_UNAVAILABLE when the rights change at every attempt; also what
+ *   `read` and `replan` reject with
  */
 export async function readWithinRights<P, F>(
   first: P,
@@ -41,7 +41,7 @@ export async function readWithinRights<P, F>(
   for (let reading = 1; reading <= mostReadings; reading += 1) {
     const noted = new NotedReads();
     const asked = { ...dependencies, store: noted.noting(dependencies.store) };
-    // An error may tell of rows, too.
+    // An error is held back as well, because its message could reveal rows.
     const [result] = await Promise.allSettled([(async () => read(plan, asked))()]);
     const scoped = scopedBy(plan);
     if (scoped !== undefined && noted.rightsVersion > scoped.rightsUpTo) {
@@ -59,12 +59,12 @@ export async function readWithinRights<P, F>(
   throw new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
 }
 
-/** How new the rights are in what was read of a store. */
+/** Records how new the rights are in the answers of a store. */
 class NotedReads {
   readonly #pages: Page[] = [];
   rightsVersion = '';
 
-  /** The store; what is read through it is noted. */
+  /** The store, wrapped so that its answers are recorded. */
   noting(store: IndexStore): IndexStore {
     const note = <Answer extends { readonly rightsVersion: string }>(answer: Answer): Answer => {
       if (answer.rightsVersion > this.rightsVersion) this.rightsVersion = answer.rightsVersion;
@@ -89,7 +89,7 @@ class NotedReads {
     });
   }
 
-  /** Frees what nobody will read. */
+  /** Frees the memory of pages that will not be used. */
   release(): void {
     for (const page of this.#pages) page.release?.();
   }

@@ -74,7 +74,7 @@ async function* injected(
   }
 }
 
-/** By the rights of now; of nothing where no events may be seen any more. */
+/** The plan with the current rights. When the caller may see no Events, a plan that shows nothing. */
 async function planOrNothing(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
   try {
     return await planAnswer(of, dependencies);

@@ -18,14 +18,14 @@ import type { AskedType, PlanQuestion } from './plan-question.ts';
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
-  /** See {@link ScopedPlan.rightsUpTo}. */
+  /** The scope takes into account all RBAC changes up to this resourceVersion of the store. */
   readonly rightsUpTo: string;
   readonly catalog: Catalog;
 }
 
-/** What of the index a question can be answered from. */
+/** The types and rows from which a question can be answered. */
 export interface Plan extends ScopedPlan {
-  /** Of the types that are there; never empty for a question about one type. */
+  /** How each requested type that exists is shown. Never empty for a question about a single type. */
   readonly views: readonly TypeView[];
   readonly warnings: readonly Warning[];
 }
@@ -51,7 +51,7 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const [only] = types;
   if (views.length === 0 && types.length === 1 && of.mayBeNone !== true)
     throw notIndexed(only!, only!.version, cluster, whyNot(sight, only!, dependencies));
-  // Owners may be of any type: rights to those are asked for, too.
+  // Owners may be of any type, so the caller's rights to all types are read as well.
   const shown =
     of.byOwner === true ? scopeOfViews(await scopeOfOwners(of, catalog, dependencies), views, catalog) : shownByRights;
   const asked = views.map(({ type }) => type);
@@ -60,14 +60,16 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
 }
 
-/** What types are shown, and of which clusters. */
+/** How the types are shown, and from which clusters. */
 interface Shown extends ReturnType<typeof scopeOfViews> {
   readonly views: readonly TypeView[];
 }
 
-/** By the rights they follow from, which stay the same object while nothing changes, and by the question. */
+/** Results by the caller's rights, which stay the same object while nothing changes, and then by question. */
 const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly shown: Map<string, Shown> }>();
-/** Questions of equal rights differ only in the version of a type and in the cluster of the path. */
+/**
+ * How many results are kept for equal rights. Their questions differ only in the version of a type and in the clusters.
+ */
 const mostShown = 100;
 
 async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<Shown> {
@@ -79,7 +81,7 @@ async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<
   if (shown === undefined) {
     const views = await viewsOf(sight, dependencies);
     shown = { views, ...scopeOfViews(answer.scope, views, catalog) };
-    // Whether there are none follows from other rights as well.
+    // An empty result is not kept, because it also depends on rights to other clusters.
     if (views.length > 0 && known.shown.size < mostShown) known.shown.set(key, shown);
   }
   return shown;
@@ -152,14 +154,14 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Rights of a watch, asked again as long as it lasts: little work while nothing has changed. */
+/** Gives the current rights of a watch each time it is called. This is cheap while nothing has changed. */
 export function visibleNow(
   of: PlanQuestion,
   dependencies: AnswerDependencies,
 ): (atLeast?: string) => Promise<RowScope> {
   return async (atLeast) => {
     const sight = await see(of, dependencies, atLeast);
-    // Warnings are for its start.
+    // A watch reports warnings only at its start, so they are not computed here.
     if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
     const { views, scope } = await shownOf(sight, dependencies);
     return views.length > 0 ? scope : (await planOf(sight, dependencies)).scope;
@@ -167,8 +169,9 @@ export function visibleNow(
 }
 
 /**
- * What a watch or list of that question would have shown at an earlier position; undefined when nobody can say.
- * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+ * What a watch or list of this question would have shown at an earlier resourceVersion; undefined when that cannot be
+ * determined.
+ * @throws GatewayError (rejects) with code EXPIRED when the log does not reach back that far
  */
 export async function visibleAt(
   of: PlanQuestion,
@@ -181,7 +184,7 @@ export async function visibleAt(
   return scope && (await planOf({ ...sight, answer: { ...sight.answer, scope } }, dependencies)).scope;
 }
 
-/** The query narrowed to what is there; one about nothing is still about nothing. */
+/** The query limited to the types that exist. When none does, the query matches nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

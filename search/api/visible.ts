@@ -5,7 +5,7 @@ import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
 
-/** Who may see what. */
+/** Functions that say which rows of the index a user may see. */
 export type IndexRights = Pick<Scopes, 'scope' | 'scopeAt' | 'onChange' | 'current'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */

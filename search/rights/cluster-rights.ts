@@ -1,5 +1,5 @@
-// What one identity may see of one cluster: what the gateway lets it reach, and of that what the member lets the
-// outgoing identity read. What cannot be decided shows nothing ("fail closed, serve stale").
+// What one user may see of one cluster. Two sides must allow it: the gateway's own authorizer, and the cluster itself
+// for the identity under which the user's requests reach it. Where either side cannot be decided, nothing is shown.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
@@ -22,65 +22,75 @@ import type { Reviewer, TimedGrant } from './review.ts';
 import type { Sampled } from './samples.ts';
 import type { Grant } from './scope.ts';
 
-/** A cluster that the caller may reach and that is left out, in whole or in part. */
+/** A cluster that the caller may reach, but whose rows are missing from the answer, all or some of them. */
 export interface HiddenCluster {
   readonly cluster: string;
   /**
-   * `RightsStale`: its RBAC was not confirmed for too long. `RightsUnknown`: its RBAC was never read whole, or it did
-   * not answer a review. `IdentityRefused`: this identity may not go out to it.
+   * `RightsStale`: the copy of its RBAC was last confirmed too long ago. `RightsUnknown`: its RBAC has not been read
+   * completely yet, or the cluster did not answer an access review. `IdentityRefused`: the gateway's rules do not let
+   * this identity out to the cluster.
    */
   readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused';
-  /** For the caller: which cluster, why, and until when. */
+  /** Text for the caller: which cluster is hidden and why. */
   readonly message: string;
 }
 
-/** Who asks for what, in any cluster. */
+/** The question that rights answer: which objects of these types may the user `get`, `list` or `watch`? */
 export interface RightsQuestion {
   readonly user: User;
   readonly verb: RowVerb;
   readonly types: readonly ResourceType[];
 }
 
-/** By incarnation id. */
+/** Pairs of an incarnation id (one life of a cluster) and what is granted there, by type. */
 export type IncarnationGrants = readonly (readonly [incarnation: string, ReadonlyMap<TypeKey, Grant>])[];
 
-/** The answer of one cluster. */
+/** What the user may see of one cluster, and until when that holds. */
 export interface ClusterPart {
-  /** Types that the gateway lets the user ask the cluster for. */
+  /** Types that the gateway lets the user request from this cluster. */
   readonly reached: ReadonlySet<TypeKey>;
   readonly isUnread: boolean;
   readonly grants: IncarnationGrants;
   readonly hidden: HiddenCluster | undefined;
   /**
-   * The part is decided by mirrored RBAC for somebody with these keys, so that only changes for one of them matter;
-   * undefined: any change may.
+   * Set when only mirrored RBAC has decided: the user and group keys whose RBAC changes can alter this result.
+   * Undefined: any change in the cluster can.
    */
   readonly subjects: readonly SubjectKey[] | undefined;
-  /** `performance.now()` milliseconds from which on it must be decided anew although nothing was said to change. */
+  /**
+   * In `performance.now()` milliseconds: from here on the result must be computed again, even if no change was
+   * reported.
+   */
   readonly untilMs: number;
-  /** The same in Unix milliseconds, for what depends on when a member has confirmed something. */
+  /**
+   * In Unix milliseconds: from here on the cluster's last confirmation of its RBAC or rows is too old, and the result
+   * must be computed again.
+   */
   readonly staleAtMs: number;
 }
 
-/** What rights in a cluster are decided by. */
+/** What {@link ClusterRights} needs to decide. */
 export interface ClusterRightsOptions {
   readonly mirror: Pick<RightsMirror, 'view'>;
-  /** The gateway's own. */
+  /** The gateway's own authorizer, which decides about requests to the gateway. */
   readonly authorizer: Authorizer;
   /**
-   * `outgoingIdentity` of auth/outgoing/outgoing.ts with the current rules; `self` where the gateway runs with the
-   * person's own credentials.
+   * Usually `outgoingIdentity` of auth/outgoing/outgoing.ts with the current rules. Gives the identity that the cluster
+   * will see, or `self` where the gateway uses the person's own credentials.
    */
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
   readonly modes: Pick<RightsModes, 'modeOf'>;
   readonly reviewer: Reviewer;
-  /** Unix milliseconds when a member last confirmed all of its RBAC; undefined while it was never read whole. */
+  /**
+   * When the cluster last confirmed all of its RBAC, in Unix milliseconds. Undefined: its RBAC has not been read
+   * completely yet.
+   */
   readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
-  /** `--index-rights-max-age`. */
+  /** `--index-rights-max-age`: RBAC that was confirmed longer ago decides nothing. */
   readonly maxAgeMs: number;
-  /** Called with every decision that was made from RBAC anew. */
+  /** Called with every decision that was newly computed from mirrored RBAC. */
   readonly onDecision?: (sampled: Sampled) => void;
-  /** Unix milliseconds. */
+  /** Gives Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -93,12 +103,12 @@ interface MemberQuestion {
   readonly basis: Basis;
 }
 
-/** Narrowed while a part is made; see {@link ClusterPart}. */
+/** Collects, while one {@link ClusterPart} is computed, until when it holds and what it depends on. */
 interface Basis {
   untilMs: number;
   staleAtMs: number;
   subjects: readonly SubjectKey[] | undefined;
-  /** Something beside the RBAC of the outgoing identity has decided. */
+  /** True once something other than RBAC for the outgoing identity has influenced the result. */
   isMixed: boolean;
 }
 
@@ -107,18 +117,18 @@ interface RememberedGrant {
   readonly grant: Grant;
 }
 
-/** Grants by identity, incarnation, verb and type. */
+/** How many grants are remembered; the key of each is identity, incarnation, verb and type. */
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
-/** The longest that a part stands: members are asked again for their authorizers about as often. */
+/** The longest time a result holds. Clusters are asked about their authorizers about as often. */
 const longestMs = 5 * 60_000;
-/** Parts that fall due at about the same time do so together. */
+/** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
 const dueStepMs = 10_000;
 const nothingReached: ReadonlySet<TypeKey> = new Set();
 
 const noGrants: IncarnationGrants = Object.freeze([]);
 
-/** See the file comment. */
+/** Decides what a user may see of a cluster, and remembers grants by identity. */
 export class ClusterRights {
   readonly #options: ClusterRightsOptions;
   readonly #numberOf = makeIdentityNumbers();
@@ -128,9 +138,9 @@ export class ClusterRights {
     this.#options = options;
   }
 
-  /** @throws GatewayError (rejects) as the gateway's authorizer does */
+  /** Decides for one cluster. @throws GatewayError (rejects) when the gateway's authorizer cannot answer */
   async decide({ user, verb, types }: RightsQuestion, { record, stored }: Member): Promise<ClusterPart> {
-    // Not all clusters at once again.
+    // A random lifetime, so that not all clusters are due for a new decision at the same moment.
     const lastsMs = longestMs * (0.8 + 0.2 * Math.random());
     const untilMs = Math.ceil((performance.now() + lastsMs) / dueStepMs) * dueStepMs;
     const basis: Basis = { untilMs, staleAtMs: Infinity, subjects: undefined, isMixed: false };
@@ -150,14 +160,15 @@ export class ClusterRights {
       if (!(found instanceof Map)) hidden ??= found as HiddenCluster;
       else if (found.size > 0) grants.push([each.incarnation.id, found]);
     }
-    // Whatever hides a cluster may be over at any basis.
+    // A hidden cluster may become visible at any moment, so this result is computed again with the next question.
     if (hidden !== undefined) basis.untilMs = 0;
     return { reached, isUnread: false, grants: grants.length === 0 ? noGrants : grants, hidden, ...madeOn(basis) };
   }
 
   /**
-   * Grants by the RBAC that the mirror has at this moment, of a cluster that is decided by nothing else.
-   * @throws GatewayError when the identity may not go out
+   * Grants by mirrored RBAC alone, as it is now. For a cluster about which only RBAC decides.
+   * @returns one grant for each type of the question, in their order
+   * @throws GatewayError when the identity may not go out to the cluster
    */
   byRbac({ user, verb, types }: RightsQuestion, { record, stored }: Member, incarnation: string): readonly Grant[] {
     const identity = this.#identityAt(user, record);
@@ -169,7 +180,10 @@ export class ClusterRights {
     });
   }
 
-  /** The first type the gateway lets the user ask for, in a cluster the index holds nothing of, not even its RBAC. */
+  /**
+   * For a cluster of which the index holds nothing yet: a set with the first type the gateway lets the user request,
+   * which is enough to know that the user may reach the cluster. Empty when there is none.
+   */
   async #firstReached(
     { user, verb, types }: RightsQuestion,
     record: ClusterRecord,
@@ -190,8 +204,8 @@ export class ClusterRights {
   }
 
   /**
-   * Grants in one incarnation; undefined when the gateway lets the user ask for none of the types. The types it lets
-   * them ask for are added to `reachedTypes`.
+   * Grants in one incarnation. Undefined when the gateway lets the user request none of the types. Adds the types that
+   * the gateway allows to `reachedTypes`.
    */
   async #grantsIn(
     question: MemberQuestion,
@@ -219,7 +233,7 @@ export class ClusterRights {
     return byType;
   }
 
-  /** Namespaces and names to ask the gateway's authorizer about, where it cannot list them itself. */
+  /** Namespaces and names to try against the gateway's authorizer, for authorizers that cannot list what they allow. */
   #candidatesIn({ user, record, stored, verb, basis }: MemberQuestion, type: ScopedType): Candidates {
     const view = this.#options.mirror.view(stored.incarnation.id);
     basis.isMixed = true;
@@ -228,12 +242,14 @@ export class ClusterRights {
       const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
       return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
     } catch {
-      // This identity may not go out to the cluster; #memberGrants says why.
+      // The identity may not go out to this cluster. #memberGrants reports the reason.
       return { namespaces: view.namespaces, names: [] };
     }
   }
 
-  /** The member's grants in one incarnation, in the order of the types, or why there are none. */
+  /**
+   * What the cluster itself grants the identity, in the order of the types; or the reason why the cluster is hidden.
+   */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const { user, record, stored, verb, types, basis } = question;
     const { modes, mirror, reviewer, confirmedAtMs } = this.#options;
@@ -257,7 +273,10 @@ export class ClusterRights {
     }
   }
 
-  /** With the person's own credential the index holds what that credential could read when it was last confirmed. */
+  /**
+   * The gateway runs with the person's own credential, so every row of the index is one the person could read when it
+   * was fetched.
+   */
   #ownGrants({ record, stored, types, basis }: MemberQuestion): readonly Grant[] | HiddenCluster {
     const confirmed = types.map((type) => stored.types.get(typeKey(type))?.position.confirmedAtMs ?? 0);
     const oldest = Math.min(...confirmed.filter((ms) => ms > 0));
@@ -266,7 +285,7 @@ export class ClusterRights {
     return hidden ?? types.map(() => 'all');
   }
 
-  /** Undefined while what decides was confirmed recently enough. */
+  /** Hides the cluster when its RBAC or its rows were confirmed too long ago; undefined when recently enough. */
   #hiddenByAge(
     record: ClusterRecord,
     confirmedAtMs: number | undefined,
@@ -280,7 +299,7 @@ export class ClusterRights {
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
   }
 
-  /** As whom the member would see the user. */
+  /** The identity the cluster would see: after impersonation, and with the groups that an API server adds. */
   #identityAt(user: User, { spec }: ClusterRecord): User | 'self' {
     const identity = this.#options.outgoing(user, spec);
     return identity === 'self' ? identity : memberView(identity);
@@ -288,7 +307,7 @@ export class ClusterRights {
 
   #mirrored(record: ClusterRecord, incarnation: string, identity: User, verb: RowVerb, type: ScopedType): Grant {
     const view = this.#options.mirror.view(incarnation);
-    // Whether the type is namespaced is part of the key: it changes when the member serves the type otherwise.
+    // `namespaced` is part of the key, because a CustomResourceDefinition can change it.
     const key = JSON.stringify([
       this.#numberOf(identity),
       incarnation,
@@ -300,7 +319,7 @@ export class ClusterRights {
     const known = this.#grants.get(key);
     if (known?.generation === view.generation) return known.grant;
     const made = view.grant(identity, verb, type);
-    // Equal rights stay the same object, so that a store can keep what it has prepared for them.
+    // Where the rights are unchanged, the same object is returned again: stores keep data that they prepared for it.
     const grant = known !== undefined && grantDigest(known.grant) === grantDigest(made) ? known.grant : made;
     this.#grants.set(key, { generation: view.generation, grant });
     this.#options.onDecision?.({ record, incarnation, view, identity, verb, type });
@@ -318,10 +337,10 @@ function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason']
 
 function staleText(what: string, ageMs: number, maxAgeMs: number): string {
   const age = ageMs < 0 ? 'in the future by the clock of this gateway' : `${spanText(ageMs)} ago`;
-  return `its ${what} were last confirmed ${age}, and they may decide for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
+  return `its ${what} were last confirmed ${age}, and they count for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
 }
 
-/** `90s`, `12m`, `3h`. */
+/** A duration for people: `90s`, `12m` or `3h`. */
 function spanText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds}s`;

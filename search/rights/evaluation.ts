@@ -1,6 +1,6 @@
-// What one user may see of all clusters, kept from question to question: only clusters in which something has changed,
-// and those whose time is over, are decided about again. Easy to get wrong: what has changed is noted before it is
-// read, so that a change which comes meanwhile is seen by the next question.
+// What one user may see of all clusters, kept from one question to the next. Only clusters in which something changed,
+// or whose result has expired, are decided again. Easy to get wrong: a change must be noted before the data is read. A
+// change that arrives during the reading would be lost otherwise.
 import { typeKey } from '../types.ts';
 import type { TypeKey } from '../types.ts';
 import type { ClusterPart, HiddenCluster, RightsQuestion } from './cluster-rights.ts';
@@ -13,34 +13,40 @@ import type { Grant, RowScope } from './scope.ts';
 /** What one user may see at this moment. */
 export interface ScopeAnswer {
   readonly scope: RowScope;
-  /** Only clusters that are in `reachable`. */
+  /** Clusters of which rows are missing, with the reason. All of them are in `reachable` too. */
   readonly hidden: readonly HiddenCluster[];
   /**
-   * All clusters, indexed or not, that the gateway lets the user ask for some of the types, each with these types. No
-   * other cluster may be named to the user. A cluster in `unread` has only the first such type.
+   * By cluster name: the types that the gateway lets the user request there, whether or not the cluster is indexed. No
+   * other cluster may be named to the user. For a cluster in `unread`, only the first such type is listed.
    */
   readonly reachable: ReadonlyMap<string, ReadonlySet<TypeKey>>;
-  /** Those of `reachable` the index holds nothing of, not even RBAC, so that rights in them are unknown. */
+  /** Names of clusters in `reachable` of which the index holds nothing yet, not even RBAC. */
   readonly unread: ReadonlySet<string>;
 }
 
-/** What evaluations share. */
+/** What all evaluations share. */
 export interface EvaluationSources {
   readonly journal: ChangeJournal;
-  /** By the uid of the record. */
+  /** All registered clusters. Keys: the uid of the cluster record. */
   readonly members: () => ReadonlyMap<string, Member>;
-  /** Another value whenever what the gateway itself decides may have changed; undefined: at any time. */
+  /**
+   * A text that changes whenever the gateway's own rules may decide otherwise. Undefined: they may change at any time,
+   * so nothing can be kept.
+   */
   readonly policy: () => string | undefined;
   readonly decide: (question: RightsQuestion, member: Member) => Promise<ClusterPart>;
-  /** The first scope that was made with the digest of this one. */
+  /** Gives the object that was first seen with the digest of `scope`, so that equal scopes are one object. */
   readonly same: (scope: RowScope) => RowScope;
-  /** Resolves in a turn of the event loop that nobody else has been given. */
+  /** Resolves in a later turn of the event loop. Every caller gets a turn of its own. */
   readonly turn: () => Promise<void>;
-  /** Unix milliseconds. */
+  /** Gives Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Clusters; whoever asks for the first time asks for all of them, and other requests go on between. */
+/**
+ * After so many clusters the event loop gets a turn. A user's first question asks about all clusters, and other
+ * requests must not wait for that.
+ */
 const decidedInOneTurn = 64;
 
 const nobody: ScopeAnswer = {
@@ -50,23 +56,23 @@ const nobody: ScopeAnswer = {
   unread: new Set(),
 };
 
-/** See the file comment. */
+/** One user's rights to some types in all clusters (or some clusters), updated by each call of {@link answer}. */
 export class Evaluation {
   readonly #sources: EvaluationSources;
   readonly #question: RightsQuestion;
-  /** Names; undefined: all clusters. */
+  /** Names of the clusters that the question is limited to. Undefined: all clusters. */
   readonly #clusters: ReadonlySet<string> | undefined;
-  /** By the uid of the record; those of clusters that give nothing are shared. */
+  /** Keys: the uid of the cluster record. Clusters that grant nothing share one equal object. */
   readonly #parts = new Map<string, ClusterPart>();
-  /** Parts with grants, with the digest of these. */
+  /** The clusters that grant something, each with a digest of its grants. Keys: the uid of the cluster record. */
   readonly #granted = new Map<string, { readonly part: ClusterPart; readonly digest: string }>();
   readonly #alike = new Map<string, ClusterPart>();
-  /** To be decided about, also after a question that failed. */
+  /** Record uids of clusters that must be decided again. They stay here when a question fails. */
   readonly #dirty = new Set<string>();
   #position = -1;
   #policy: string | undefined;
   #lastMs = -Infinity;
-  /** No part is due before. */
+  /** In `performance.now()` milliseconds: the earliest expiry of any kept result. */
   #dueMs = Infinity;
   #staleAtMs = Infinity;
   #answer = nobody;
@@ -79,14 +85,15 @@ export class Evaluation {
     this.#clusters = clusters === undefined ? undefined : new Set(clusters);
   }
 
-  /** About how many entries of maps and lists it holds. */
+  /** Rough number of map and list entries held, for the limit of the cache. */
   get size(): number {
     return 1 + this.#parts.size + this.#answer.reachable.size + this.#grantedItems;
   }
 
   /**
-   * The scope with what RBAC grants at this moment in these incarnations; undefined when something else decides there.
-   * @param byRbac grants of the types of the question, in their order
+   * The scope as it would be with the current RBAC of these incarnations. Undefined when something other than RBAC
+   * decides in one of them.
+   * @param byRbac gives the grants by RBAC, in the order of the question's types
    */
   scopeWith(
     incarnations: ReadonlySet<string>,
@@ -114,14 +121,14 @@ export class Evaluation {
     return { grants: all, digest: textDigest(JSON.stringify([scope.digest, texts])) };
   }
 
-  /** Whether the answer may be another one after these changes; undefined: any cluster may have changed. */
+  /** Whether these changes may alter the answer. Undefined changes: any cluster may have changed. */
   mayDependOn(changes: readonly ClusterChange[] | undefined): boolean {
     return this.#policy === undefined || changes === undefined || changes.some((change) => this.#isConcerned(change));
   }
 
   /**
-   * Of now. The same object as before when nothing has changed.
-   * @throws GatewayError (rejects) as the gateway's authorizer does
+   * The current answer. It is the same object as the last one when nothing has changed.
+   * @throws GatewayError (rejects) when the gateway's authorizer cannot answer
    */
   answer(): Promise<ScopeAnswer> {
     const mine = this.#updating.then(() => this.#update());
@@ -135,14 +142,14 @@ export class Evaluation {
       const members = this.#sources.members();
       const uids = [...this.#dirty];
       const made = await this.#decideAll(uids, members);
-      // Only now: what has failed stays to be decided.
+      // Cleared only after success, so that clusters of a failed attempt are decided again by the next question.
       this.#dirty.clear();
       this.#take(uids, made, members);
     }
     return this.#answer;
   }
 
-  /** Finds the clusters to decide about. */
+  /** Puts the clusters that must be decided again into #dirty. */
   #noteChanges(): void {
     const { journal, members, policy, now } = this.#sources;
     const changed = journal.since(this.#position);
@@ -182,13 +189,14 @@ export class Evaluation {
     return member !== undefined && (this.#clusters === undefined || this.#clusters.has(member.record.spec.name));
   }
 
-  /** A member that does not answer holds up no other. */
+  /** All clusters are decided at the same time, so that one that does not answer delays no other. */
   async #decideAll(uids: readonly string[], members: ReadonlyMap<string, Member>) {
     const made: Promise<ClusterPart | undefined>[] = [];
     for (const [index, uid] of uids.entries()) {
       if (index > 0 && index % decidedInOneTurn === 0) await this.#sources.turn();
       const part = this.#decide(members.get(uid));
-      // Told by the promise of all of them.
+      // The rejection reaches the caller through `Promise.all` below. Without this line Node would report it as
+      // unhandled.
       part.catch(() => undefined);
       made.push(part);
     }
@@ -199,7 +207,7 @@ export class Evaluation {
     return this.#isAsked(member) ? this.#shared(await this.#sources.decide(this.#question, member)) : undefined;
   }
 
-  /** Most clusters give a user nothing, and are equal in all that is kept of them. */
+  /** Most clusters grant a user nothing. Their results are equal, so one object is kept for all of them. */
   #shared(part: ClusterPart): ClusterPart {
     if (part.grants.length > 0 || part.hidden !== undefined) return part;
     const staleAtMs = Math.floor(part.staleAtMs / 1000) * 1000;
@@ -247,7 +255,7 @@ export class Evaluation {
     return answered !== undefined && isSameSet(answered, part.reached) && unread.has(name) === part.isUnread;
   }
 
-  /** @returns whether the grants of the cluster are others than before */
+  /** Keeps the grants of one cluster for the next scope. @returns whether they have changed */
   #grant(uid: string, part: ClusterPart | undefined): boolean {
     const before = this.#granted.get(uid);
     if (part === undefined || part.grants.length === 0) {
@@ -261,7 +269,7 @@ export class Evaluation {
     return true;
   }
 
-  /** Its digest is made of the clusters' own, so that grants of clusters in which nothing has changed are not read. */
+  /** The digest is made from the digests of the clusters, so that unchanged clusters need not be read again. */
   #scope(): RowScope {
     const sorted = [...this.#granted].sort(([one], [other]) => (one < other ? -1 : 1));
     const grants = new Map(sorted.flatMap(([, { part }]) => part.grants));

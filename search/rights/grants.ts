@@ -1,28 +1,31 @@
-// The arithmetic of grants: their intersection, what one allows, and a digest. A name without a namespace stands for
-// that name in every namespace, so its intersection with a list of namespaces is that name in each of them.
+// Operations on grants: intersection, whether an object is allowed, and a digest. A name without a namespace means that
+// name in every namespace, so its intersection with a list of namespaces is the name in each of them.
 import { hash } from 'node:crypto';
 import type { Grant } from './scope.ts';
 
-/** The part of a {@link Grant} that is a list. */
+/** A {@link Grant} that lists namespaces and names, so not 'all'. */
 export type ListedGrant = Exclude<Grant, 'all'>;
 export type GrantedName = ListedGrant['names'][number];
 
-/** Nothing at all. */
+/** The grant that allows no object. */
 export const noGrant: ListedGrant = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
-/** True when it allows no object. */
+/** Whether the grant allows no object. */
 export function isNothing(grant: Grant): boolean {
   return grant !== 'all' && grant.namespaces.length === 0 && grant.names.length === 0;
 }
 
-/** Whether the object may be seen; namespace '' for cluster-scoped ones. */
+/** Whether the grant allows this object. `namespace` is '' for cluster-scoped objects. */
 export function grantAllows(grant: Grant, namespace: string, name: string): boolean {
   if (grant === 'all') return true;
   const index = indexOf(grant);
   return index.namespaces.has(namespace) || index.names.get(name)?.allows(namespace) === true;
 }
 
-/** Sorted, without repeats and without names that the rest allows already. Equal rights make equal grants. */
+/**
+ * A grant of these namespaces and names: sorted, without duplicates, and without names that another entry already
+ * covers. Equal rights give equal grants.
+ */
 export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedName>): ListedGrant {
   const whole = new Set(namespaces);
   const everywhere = new Set<string>();
@@ -38,7 +41,7 @@ export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedN
   return Object.freeze({ namespaces: Object.freeze([...whole].sort()), names: Object.freeze(listed) });
 }
 
-/** What both allow. */
+/** The objects that both grants allow. */
 export function intersectGrants(one: Grant, other: Grant): Grant {
   if (one === 'all' || one === other) return other;
   if (other === 'all') return one;
@@ -49,7 +52,7 @@ export function intersectGrants(one: Grant, other: Grant): Grant {
   );
 }
 
-/** The names that the other grant allows too, narrowed to the namespaces where it does. */
+/** The names of `names` that `other` allows as well, each limited to the namespaces where `other` allows it. */
 function* namesAllowedBy(names: readonly GrantedName[], other: ListedGrant): Generator<GrantedName> {
   const index = indexOf(other);
   for (const granted of names) {
@@ -65,7 +68,7 @@ function* namesAllowedBy(names: readonly GrantedName[], other: ListedGrant): Gen
   }
 }
 
-/** A text that is equal for equal grants only. */
+/** A text that is equal for two grants exactly when the grants are equal. */
 export function grantDigest(grant: Grant): string {
   if (grant === 'all') return 'all';
   let digest = digests.get(grant);
@@ -77,7 +80,7 @@ export function grantDigest(grant: Grant): string {
   return digest;
 }
 
-/** Short stand-in for a text. */
+/** SHA-256 of the text in base64url. */
 export function textDigest(text: string): string {
   return hash('sha256', text, 'base64url');
 }

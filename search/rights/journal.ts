@@ -1,25 +1,25 @@
-// Which clusters something has changed in, in the order of the changes. Each reader keeps only how far it has read, so
-// a change costs the same however many users have rights that may depend on it.
+// A log of which clusters have changed. Each reader only keeps its position in it, so adding a change costs the same
+// however many users' rights depend on that cluster.
 import type { SubjectKey } from './rbac.ts';
 
-/** A change in one cluster. */
+/** Something in one cluster has changed that may alter rights there. */
 export interface ClusterChange {
-  /** Of the cluster's record. */
+  /** The uid of the cluster's record. */
   readonly uid: string;
-  /** Only users with one of these keys may be affected; undefined: anybody. */
+  /** Keys of users and groups whose rights may have changed. Undefined: anybody's. */
   readonly subjects: ReadonlySet<SubjectKey> | undefined;
 }
 
-/** Older changes than so many are forgotten. */
+/** The journal keeps about this many changes; older ones are dropped. */
 const mostKept = 20_000;
 
-/** See the file comment. */
+/** The changes of all clusters in order. Positions are numbers that only grow. */
 export class ChangeJournal {
   #changes: ClusterChange[] = [];
-  /** Position before the first change. */
+  /** The position of the oldest change that is kept. */
   #base = 0;
 
-  /** After the last change. */
+  /** The position after the newest change; give it to {@link since} later. */
   get position(): number {
     return this.#base + this.#changes.length;
   }
@@ -32,13 +32,13 @@ export class ChangeJournal {
     this.#base += dropped;
   }
 
-  /** Any cluster may have changed. */
+  /** Notes that every cluster may have changed. */
   addAll(): void {
     this.#base = this.position + 1;
     this.#changes = [];
   }
 
-  /** What has changed since; undefined: any cluster may have. */
+  /** The changes after this position. Undefined when they were dropped: any cluster may have changed. */
   since(position: number): readonly ClusterChange[] | undefined {
     return position < this.#base ? undefined : this.#changes.slice(position - this.#base);
   }

@@ -1,14 +1,14 @@
-// The registered clusters with what the index holds of each. Records and stored types are compared with those of the
-// last look, so that only clusters of which one has changed are decided about anew.
+// The registered clusters, each with what the index holds of it. Every refresh compares with the previous one and notes
+// in the journal which clusters have changed, so that only those are decided again.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ChangeJournal } from './journal.ts';
 import type { RightsMirror, StoredIncarnation } from './mirror.ts';
 
 /** A registered cluster. */
 export interface Member {
-  /** Of now; the spec is the same object for as long as it says the same. */
+  /** The current record. Its `spec` stays the same object while its contents stay the same. */
   readonly record: ClusterRecord;
-  /** Empty while the index holds nothing of it, not even RBAC. */
+  /** What the index holds of the cluster; empty while it holds nothing, not even RBAC. */
   readonly stored: readonly StoredIncarnation[];
 }
 
@@ -18,7 +18,7 @@ interface Seen extends Member {
 
 const none: readonly StoredIncarnation[] = Object.freeze([]);
 
-/** See the file comment. */
+/** Keeps the list of clusters up to date and reports changed ones to a journal. */
 export class Members {
   readonly #clusters: { list(): readonly ClusterRecord[] };
   readonly #mirror: Pick<RightsMirror, 'stored'>;
@@ -38,12 +38,15 @@ export class Members {
     this.#journal = journal;
   }
 
-  /** Of the last {@link refresh}, by the uid of the record. */
+  /** The clusters as of the last {@link refresh}. Keys: the uid of the cluster record. */
   get byUid(): ReadonlyMap<string, Member> {
     return this.#byUid;
   }
 
-  /** Looks again, and puts into the journal what has changed. @throws GatewayError (rejects) as the store does */
+  /**
+   * Reads the clusters again and writes changed ones to the journal.
+   * @throws GatewayError (rejects) when the store cannot be read
+   */
   async refresh(): Promise<void> {
     const stored = await this.#mirror.stored();
     const records = this.#clusters.list();
@@ -65,7 +68,10 @@ export class Members {
   }
 }
 
-/** What of the stored types decides about rights, as a text. */
+/**
+ * The stored types as a text, reduced to what rights depend on. Two equal texts mean that nothing has to be decided
+ * again.
+ */
 function formOf(incarnations: readonly StoredIncarnation[]): string {
   let form = '';
   for (const { incarnation, types } of incarnations) {
@@ -75,14 +81,14 @@ function formOf(incarnations: readonly StoredIncarnation[]): string {
   return form;
 }
 
-/** The uid of the record that an incarnation belongs to. */
+/** The uid of the cluster record to which an incarnation id belongs; the id is `<record uid>/<uid of kube-system>`. */
 export function recordUidOf(incarnation: string): string {
   return incarnation.slice(0, Math.max(0, incarnation.lastIndexOf('/')));
 }
 
 /**
- * Ids of incarnations begin with the uid of the cluster's record, so that a name given to another cluster finds nothing
- * of the old one.
+ * Groups incarnations by the uid of the cluster record, not by the cluster's name: a name that is given to another
+ * cluster must not find the rows of the old one.
  */
 function groupByRecord(
   stored: ReadonlyMap<string, StoredIncarnation>,

@@ -1,5 +1,5 @@
-// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Rows and
-// rights must be of the same moment, so a question waits until everything that was committed before it is compiled.
+// Keeps a compiled copy of the RBAC of every cluster in memory, fed by the change log of the store. Rows and rights
+// must be of the same moment, so a question waits until everything committed before it is in the copy.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
@@ -12,13 +12,13 @@ import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RbacView } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
 
-/** What of the store a mirror reads. */
+/** The methods of a store that the mirror uses. */
 export type MirroredStore = Pick<
   IndexStore,
   'types' | 'catalogVersion' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
 >;
 
-/** Types that decide who sees what. */
+/** The RBAC types, whose objects decide who sees what. */
 export const rightsTypes: readonly ResourceType[] = [
   { group: rbacGroup, resource: 'clusterroles' },
   { group: rbacGroup, resource: 'clusterrolebindings' },
@@ -26,65 +26,66 @@ export const rightsTypes: readonly ResourceType[] = [
   { group: rbacGroup, resource: 'rolebindings' },
 ];
 
-/** What a mirror reads: the types of rights, and the namespaces there are. */
+/** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
-/** An incarnation that the store knows. */
+/** One incarnation (life) of a cluster, with its types as the store has them. */
 export interface StoredIncarnation {
   readonly incarnation: Incarnation;
   readonly types: ReadonlyMap<TypeKey, StoredType>;
 }
 
-/** Whose rights may have changed in one incarnation; undefined: anybody's. */
+/** Keys of users and groups whose rights may have changed in one incarnation. Undefined: anybody's. */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
 
 export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
 
-/** Rights of every member as the index has them. */
+/** The RBAC of every cluster, as far as the index has it. */
 export interface RightsMirror {
   /**
    * Resolves when everything committed before the call is in the views.
-   * @param atLeast a version that an answer of the store has shown: everything up to it is in the views, too
-   * @returns the version up to which the views are, or an older one
-   * @throws GatewayError (rejects) as the store does
+   * @param atLeast a resourceVersion that a caller has seen in an answer of the store; the views will include it too
+   * @returns a resourceVersion up to which the views are complete; they may be newer
+   * @throws GatewayError (rejects) when the store cannot be read
    */
   current(atLeast?: string): Promise<string>;
   /**
-   * Empty for an incarnation without RBAC objects. Whether the member has none, or they were not read yet, is in the
-   * sync positions of {@link stored}.
+   * The compiled RBAC of one incarnation, empty when there is none. Whether the cluster has no RBAC or it was not read
+   * yet can be seen in the sync positions of {@link stored}.
    */
   view(incarnation: string): RbacView;
   /**
-   * By incarnation id, at most a second old; how far each type was followed may be 10 seconds old. The same map while
-   * nothing has changed. @throws GatewayError (rejects) as the store does
+   * What the store holds, by incarnation id. Types are at most one second old, sync positions at most ten. It is the
+   * same map while nothing has changed.
+   * @throws GatewayError (rejects) when the store cannot be read
    */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
   /**
-   * Called after views have changed and before `current` resolves, with the ids of their incarnations; undefined: any
-   * of them. Returns the function that ends it.
+   * Calls the listener after views have changed and before `current` resolves. It gets the changed incarnations with
+   * those affected; undefined means any incarnation. Returns a function that removes the listener.
    */
   onChange(listener: MirrorListener): () => void;
   /**
-   * Calls `read`, which must not wait, while the views are as they were at an earlier position of the log.
-   * @param read gets the incarnations in which something has changed since
-   * @returns undefined when too much has changed since
-   * @throws GatewayError (rejects) EXPIRED when the log does not reach back
+   * Calls `read` while the views are set back to an earlier resourceVersion. `read` must be synchronous.
+   * @param read gets the ids of the incarnations that have changed since then
+   * @returns undefined when too many changes would have to be undone
+   * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back that far
    */
   at<T>(resourceVersion: string, read: (changed: ReadonlySet<string>) => T): Promise<T | undefined>;
-  /** Stops following; the views are kept. */
+  /** Stops following the store. The views stay readable. */
   close(): void;
 }
 
 export interface MirrorOptions {
-  /** Milliseconds of any clock. */
+  /** Gives milliseconds of a clock that never goes back. */
   readonly now?: () => number;
-  /** The store could not be read after a commit; the next question tries again. */
+  /** Called when the store could not be read after a commit. The next question tries again. */
   readonly onError?: (error: unknown) => void;
-  /** Called in the background after a commit; `setTimeout` unless a test says otherwise. */
+  /** Schedules the background update after a commit; `setTimeout` by default. */
   readonly defer?: (task: () => void) => void;
 }
 
-/** What a store keeps, as it was read. */
+/** The incarnations and types of a store, and when they were read. */
 interface Catalog {
   readonly version: string;
   readonly readAtMs: number;
@@ -92,14 +93,14 @@ interface Catalog {
 }
 
 const entriesAtOnce = 1_000;
-/** More changes are not undone. */
+/** The most changes that {@link RightsMirror.at} undoes. */
 const mostUndone = 10_000;
 const typesMaxAgeMs = 1_000;
-/** Positions change without another version of the catalog. */
+/** Sync positions change without a new version of the catalog, so they are read again after this time. */
 const positionsMaxAgeMs = 10_000;
-/** A mirror that has not read the log for longer asks first whether the log still reaches back. */
+/** A mirror that has not read the log for longer than this first asks the store whether the log still reaches back. */
 const trimmedAfterMs = 5_000;
-/** Commits within this time are looked at together when nobody asks. */
+/** While nobody asks, commits within this time are read together. */
 const followDelayMs = 50;
 
 const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
@@ -107,7 +108,7 @@ const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
 );
 const keys = [...kinds.keys()];
 
-/** Starts to follow the store. It reads nothing before it is first asked, or before the first commit. */
+/** Makes a mirror of the store. It reads nothing before the first question or commit. */
 export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = {}): RightsMirror {
   return new Mirror(store, options);
 }
@@ -122,13 +123,13 @@ class Mirror implements RightsMirror {
   #generations = 0;
   readonly #emptyView: RbacView = this.#makeView();
   #views = new Map<string, RbacFeed>();
-  /** The resourceVersion up to which the log is in the views; undefined before the first reading. */
+  /** The resourceVersion up to which the log is in the views. Undefined before the first reading. */
   #applied: string | undefined;
-  /** The newest version that answers of the store have shown to callers. */
+  /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';
   #drainedAtMs = 0;
   #catalog: Catalog | undefined;
-  /** The drain that runs, and the one that callers who came meanwhile wait for. */
+  /** The update that is running, and the next one, for which callers wait that came during the first. */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
   #isFollowing = false;
@@ -147,7 +148,7 @@ class Mirror implements RightsMirror {
     return this.#views.get(incarnation) ?? this.#emptyView;
   }
 
-  /** Waits for a drain that begins after this call; callers that come meanwhile share it. */
+  /** Waits for an update that begins after this call. Callers that come during a running update share the next one. */
   current(atLeast = ''): Promise<string> {
     if (atLeast > this.#shown) this.#shown = atLeast;
     if (this.#again !== undefined) return this.#again;
@@ -175,7 +176,7 @@ class Mirror implements RightsMirror {
         if (some.length < entriesAtOnce) break;
         from = some.at(-1)!.resourceVersion;
       }
-      // The views have moved on meanwhile, or are about to.
+      // The views have changed while the log was read, or are being updated: start over.
       if (this.#draining !== undefined || this.#applied !== applied || applied === undefined) continue;
       return this.#undone(
         entries.filter((entry) => entry.resourceVersion <= applied),
@@ -208,7 +209,7 @@ class Mirror implements RightsMirror {
 
   async #readStored(): Promise<Catalog['stored']> {
     const known = this.#catalog;
-    // Read before the types are, so that they are never older than their version.
+    // The version is read before the types. In the other order, old types could be kept under a newer version.
     const version = await this.#store.catalogVersion();
     if (known?.version === version && this.#now() - known.readAtMs < positionsMaxAgeMs) return known.stored;
     const readAtMs = this.#now();
@@ -234,13 +235,18 @@ class Mirror implements RightsMirror {
     return this.#applied!;
   }
 
-  /** All changes up to here can be read. A reader of the store sees a commit before its writer hears of it. */
+  /**
+   * The resourceVersion that an update must reach. A reader can see a commit before this process hears of it, so the
+   * versions that callers have seen count too.
+   */
   get #target(): string {
     const committed = this.#store.resourceVersion();
     return this.#shown > committed ? this.#shown : committed;
   }
 
-  /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
+  /**
+   * Applies the log after `from` and gives what has changed. Undefined when the log no longer reaches back to `from`.
+   */
   async #goOn(from: string): Promise<ReadonlyMap<string, Affected> | undefined> {
     const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;
     if (mayBeTrimmed && from < (await this.#store.oldestResourceVersion())) return undefined;
@@ -255,8 +261,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Reads everything anew. The log is followed from before the reading: applying a change twice does no harm, missing
-   * one does.
+   * Reads all RBAC anew. The log is applied from a position before the reading: applying a change twice does no harm,
+   * but missing one does.
    */
   async #load(): Promise<void> {
     const from = this.#store.resourceVersion();
@@ -271,7 +277,10 @@ class Mirror implements RightsMirror {
     this.#applied = reached;
   }
 
-  /** Puts what the log has after `from` into the views; returns up to where, and who is affected. */
+  /**
+   * Applies the log after `from` to the views. Returns the resourceVersion reached, and who is affected in which
+   * incarnation.
+   */
   async #follow(
     into: Map<string, RbacFeed>,
     from: string,
@@ -307,7 +316,7 @@ class Mirror implements RightsMirror {
   }
 }
 
-/** Everything of {@link mirroredTypes}: what the gateway itself may read of its index. */
+/** A scope that shows all objects of {@link mirroredTypes} in these incarnations, for the gateway's own reading. */
 function scopeOfAll(incarnations: readonly string[]): RowScope {
   const all = new Map(keys.map((key) => [key, 'all' as const]));
   const grants = new Map(incarnations.map((incarnation) => [incarnation, all]));
@@ -319,13 +328,16 @@ function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
   if (kind !== undefined) view.put(kind, namespace, name, parse(raw));
 }
 
-/** @returns whose rights may have changed; undefined: anybody's */
+/**
+ * Applies one log entry to a view.
+ * @returns keys of users and groups whose rights may have changed; undefined: anybody's
+ */
 function putEntry(view: RbacFeed, { type, namespace, name, after }: LogEntry): Iterable<SubjectKey> | undefined {
   const kind = kinds.get(type);
   return kind && view.put(kind, namespace, name, after === undefined ? undefined : parse(after));
 }
 
-/** Bytes that are no JSON grant nothing. */
+/** Parses an object of the store. Bytes that are not JSON become an empty object, which grants nothing. */
 function parse(raw: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8')) as unknown;
@@ -346,9 +358,9 @@ function byIncarnation(types: readonly StoredType[]): ReadonlyMap<string, Stored
 }
 
 /**
- * When the last of the RBAC types was confirmed; undefined while one was never read whole. A relist that
- * is under way changes nothing: lists of these types are committed whole, and until then the confirmed rows are there.
- * @param confirmedAtMs of one type, undefined or 0 for never
+ * When the least recently confirmed of the RBAC types was confirmed, in Unix milliseconds. Undefined while one of them
+ * was never read completely.
+ * @param confirmedAtMs gives the time for one type; undefined or 0: never
  */
 export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => number | undefined): number | undefined {
   let oldest: number | undefined;
@@ -360,7 +372,7 @@ export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => numbe
   return oldest;
 }
 
-/** Calls at most once in that time; errors are not remembered. */
+/** Calls `read` at most once within `maxAgeMs` and shares the result. Errors are not remembered. */
 function rememberedFor<T>(maxAgeMs: number, now: () => number, read: () => Promise<T>): () => Promise<T> {
   let known: { readonly value: Promise<T>; readonly untilMs: number } | undefined;
   return () => {

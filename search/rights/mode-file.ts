@@ -1,9 +1,12 @@
-// Keeps in a file what members said of their authorizers, so that a member that is down after a restart is decided as
-// before. A file that cannot be read or written never stops the index: members are asked again.
+// Keeps in a file whether each cluster decides by RBAC alone, so that the choice survives a restart while a cluster is
+// down. An unreadable or unwritable file never stops the index: the clusters are asked again.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { ModeMemory } from './modes.ts';
 
-/** @param onError the file could not be written; reading one that is not there is no error */
+/**
+ * Makes a memory for modes that is stored in a file.
+ * @param onError called when the file cannot be written, or cannot be read although it exists
+ */
 export function makeModeFile(file: string, onError: (error: unknown) => void): ModeMemory {
   return {
     read: () => {

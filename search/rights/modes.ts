@@ -1,11 +1,11 @@
-// Says who decides what a user may see of a cluster: the RBAC that the index has copied, or the member itself, which is
-// asked by access reviews. A member may have other authorizers, and its RBAC does not show them. So RBAC decides only
-// after the member has said that it decides by RBAC alone.
+// Chooses for each cluster who decides what a user may see: the RBAC that the index has copied, or the cluster itself,
+// asked by access reviews. A cluster may have authorizers besides RBAC, and its RBAC objects do not show them. So RBAC
+// decides only after the cluster has said that it uses nothing else.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';
 
-/** What the operator wants; `auto` asks the member whether its rules can be listed completely. */
+/** What the operator configures. `auto` asks the cluster whether its rules can be listed completely. */
 export type RightsChoice = 'auto' | 'rbac' | 'review';
 
 export function isRightsChoice(text: string): text is RightsChoice {
@@ -14,43 +14,46 @@ export function isRightsChoice(text: string): text is RightsChoice {
 
 export type RightsMode = 'rbac' | 'review';
 
-/** Cluster label that chooses; the value is a {@link RightsChoice}. */
+/** Label of a cluster that overrides the configuration; the value is a {@link RightsChoice}. */
 export const rightsLabel = 'search.portcullis.io/rights';
 
-/** Why a cluster is decided by reviews, or is so no longer. */
+/** Reported when the way of deciding has changed for a cluster. */
 export interface ModeChange {
   readonly cluster: string;
   readonly incarnation: string;
   readonly mode: RightsMode;
-  /** `mismatch` is an alarm: mirrored RBAC and the member have disagreed. */
+  /** `mismatch` is an alarm: the copied RBAC and the cluster's own answer differed. */
   readonly why: 'rules-complete' | 'rules-incomplete' | 'mismatch';
   readonly message: string;
 }
 
-/** What has been found out about members; see {@link makeRightsModes}. */
+/** The chosen mode of each cluster; see {@link makeRightsModes}. */
 export interface RightsModes {
-  /** @throws GatewayError (rejects) when the member must be asked and does not answer */
+  /**
+   * The mode for this cluster now.
+   * @throws GatewayError (rejects) when the cluster must be asked first and does not answer
+   */
   modeOf(record: ClusterRecord, incarnation: string): Promise<RightsMode>;
-  /** Mirrored RBAC and the member disagree: from now on the member is asked. */
+  /** Reports that the copied RBAC and the cluster's own answer differ. From now on the cluster is asked by reviews. */
   mismatch(record: ClusterRecord, incarnation: string, message: string): void;
 }
 
-/** What is kept over a restart, for members that cannot be asked just then. */
+/** Storage that survives a restart, so that a mode is known while the cluster cannot be asked. */
 export interface ModeMemory {
-  /** The last text given to `write`; undefined when there is none. */
+  /** The text of the last `write`; undefined when there is none. */
   read(): string | undefined;
   write(text: string): void;
 }
 
 export interface RightsModesOptions {
   readonly reviews: Pick<MemberReviews, 'isIncomplete'>;
-  /** Of configuration; the cluster's label wins. */
+  /** The configured choice; a label of the cluster overrides it. */
   readonly choice?: RightsChoice;
   readonly memory?: ModeMemory;
   readonly onChange?: (change: ModeChange) => void;
-  /** How long a member's answer about its authorizers holds. */
+  /** After this time a cluster is asked again about its authorizers. Five minutes by default. */
   readonly recheckMs?: number;
-  /** Milliseconds of any clock that never goes back. */
+  /** Gives milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
@@ -60,13 +63,13 @@ interface Known {
 }
 
 const defaultRecheckMs = 5 * 60_000;
-/** After a question without an answer. */
+/** A cluster that did not answer is asked again after this time. */
 const retryMs = 5_000;
-/** A list over many clusters waits no longer for one that has never answered. */
+/** A question over many clusters waits at most this long for a cluster that has never answered. */
 const firstAnswerMs = 2_000;
 const mostRemembered = 10_000;
 
-/** Asks members whether RBAC is all they decide by, and remembers their answers. */
+/** Asks clusters whether they decide by RBAC alone, and remembers the answers. */
 export function makeRightsModes(options: RightsModesOptions): RightsModes {
   return new Modes(options);
 }
@@ -74,7 +77,7 @@ export function makeRightsModes(options: RightsModesOptions): RightsModes {
 class Modes implements RightsModes {
   readonly #options: RightsModesOptions;
   readonly #now: () => number;
-  /** By incarnation id, as is all else. */
+  /** What is known of each cluster. Keys of all maps here: incarnation ids. */
   readonly #known: Map<string, Known>;
   readonly #nextAskMs = new Map<string, number>();
   readonly #failures = new Map<string, unknown>();
@@ -94,12 +97,13 @@ class Modes implements RightsModes {
     if (choice === 'rbac') return 'rbac';
     const mayAsk = this.#now() >= (this.#nextAskMs.get(incarnation) ?? 0);
     if (found === undefined) {
-      // A member that failed is asked again only after some seconds: every caller would wait for the same silence.
+      // A cluster that failed is asked again only after some seconds. Otherwise every caller would wait for the same
+      // timeout.
       const failed = mayAsk ? undefined : this.#failures.get(incarnation);
       if (failed !== undefined) throw failed;
       return await inTime(this.#askOnce(record, incarnation), firstAnswerMs, record.spec.name);
     }
-    // The last answer holds while the member is asked anew, and when it cannot be asked.
+    // The last answer stays valid while the cluster is asked again, and when it cannot be asked.
     if (mayAsk) this.#askOnce(record, incarnation).catch(ignore);
     return found.mode;
   }
@@ -128,7 +132,7 @@ class Modes implements RightsModes {
       throw error;
     }
     this.#nextAskMs.set(incarnation, this.#now() + (this.#options.recheckMs ?? defaultRecheckMs));
-    // What samples have shown weighs more than what the member says of itself.
+    // A mismatch found by comparing decisions outweighs what the cluster says about itself.
     const settled = this.#known.get(incarnation);
     if (settled?.why === 'mismatch') return settled.mode;
     const name = JSON.stringify(record.spec.name);
@@ -158,7 +162,7 @@ class Modes implements RightsModes {
   }
 }
 
-/** An unknown value of the label means reviews: the member itself never shows too much. */
+/** An unknown value of the label means reviews: the cluster's own answers never show too much. */
 function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice {
   const { labels } = record.spec;
   const label = Object.hasOwn(labels, rightsLabel) ? labels[rightsLabel] : undefined;
@@ -172,7 +176,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
   try {
     read = JSON.parse(text ?? '[]');
   } catch {
-    // Not our text; members are asked anew.
+    // The text was not written by this code. The clusters are asked anew.
     return known;
   }
   for (const entry of Array.isArray(read) ? (read as Readonly<Record<string, unknown>>[]) : []) {
@@ -185,11 +189,11 @@ function readMemory(text: string | undefined): Map<string, Known> {
   return known;
 }
 
-/** Rejects when there is no answer by then; the question itself goes on. */
+/** Rejects with MEMBER_TIMEOUT when there is no answer within `limitMs`. The request itself is not cancelled. */
 async function inTime<T>(answer: Promise<T>, limitMs: number, cluster: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const message = `cluster ${JSON.stringify(cluster)} has not said yet which authorizers it has; ask again`;
+    const message = `cluster ${JSON.stringify(cluster)} has not said yet which authorizers it has; try again`;
     timer = setTimeout(() => reject(new GatewayError('MEMBER_TIMEOUT', message)), limitMs);
   });
   try {

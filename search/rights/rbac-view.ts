@@ -1,5 +1,5 @@
-// The RBAC objects of one member, compiled so that a question looks only at the user's own bindings. A binding may come
-// before its role, and a role may change under its bindings, so bindings hold the role's name.
+// The RBAC objects of one cluster, compiled so that a question only looks at bindings of the user. Bindings refer to
+// roles by name, because a binding may arrive before its role and a role may change later.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
@@ -9,36 +9,37 @@ import { reachOfRules, readBinding, readRules, subjectKeysOf } from './rbac.ts';
 import type { Binding, PolicyRule, RoleReference, RuleReach, SubjectKey } from './rbac.ts';
 import type { Grant } from './scope.ts';
 
-/** Verbs that rows are shown for. */
+/** The verbs for which the index shows rows. */
 export type RowVerb = 'get' | 'list' | 'watch';
 
-/** What a view is made of. */
+/** The kinds of objects that a view is built from. */
 export type RbacKind = 'roles' | 'rolebindings' | 'clusterroles' | 'clusterrolebindings' | 'namespaces';
 
-/** A type with what decides whether RoleBindings matter for it. */
+/** A type, and whether its objects live in namespaces: that decides whether RoleBindings can grant it. */
 export interface ScopedType extends ResourceType {
   /** Undefined while it is unknown. */
   readonly namespaced: boolean | undefined;
 }
 
-/** RBAC of one incarnation. */
+/** The RBAC of one incarnation (life) of a cluster. */
 export interface RbacView {
-  /** Another number after every change of roles and bindings. */
+  /** A number that is new after every change of a role or binding. */
   readonly generation: number;
-  /** Names of the Namespaces there are. */
+  /** Names of the Namespaces that exist. */
   readonly namespaces: ReadonlySet<string>;
   /**
-   * Rows of the type that the member would show this user: by a list or watch of all, of a namespace or of a name, or
-   * by a get of each.
+   * The objects of the type that the cluster would show this user with this verb: by a list or watch of everything, of
+   * one namespace or of one name, or by a get of each object.
    */
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
 }
 
-/** A view that can be fed. */
+/** A view to which objects can be added. */
 export interface RbacFeed extends RbacView {
   /**
-   * @param object the parsed object, undefined when it is gone
-   * @returns whose rights may have changed; undefined: anybody's may
+   * Adds, replaces or removes one object.
+   * @param object the parsed object; undefined when it was deleted
+   * @returns keys of users and groups whose rights may have changed; undefined: anybody's
    */
   put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined;
 }
@@ -48,8 +49,9 @@ const noRules: readonly PolicyRule[] = Object.freeze([]);
 type Subject = Pick<User, 'name' | 'groups'>;
 
 /**
- * An empty view.
- * @param nextGeneration gives a number that no view has had, so that a view which replaces another is not taken for it
+ * Makes an empty view.
+ * @param nextGeneration gives a number that no other view has used, so that a view which replaces an older one is not
+ *   mistaken for it
  */
 export function makeRbacView(nextGeneration: () => number): RbacFeed {
   return new CompiledRbac(nextGeneration);
@@ -75,14 +77,15 @@ class CompiledRbac implements RbacFeed {
   grant(user: Subject, verb: RowVerb, type: ScopedType): Grant {
     if (user.groups.includes(mastersGroup)) return 'all';
     if (verb !== 'watch') return this.#granted(user, verb, type);
-    // A watch from the beginning shows what a list would, so what may be watched must also be allowed to be listed.
+    // A watch from the beginning sends all existing objects first, so the user must be allowed to list them as well.
     const listed = this.#granted(user, 'list', type);
     return isNothing(listed) ? noGrant : intersectGrants(listed, this.#granted(user, 'watch', type));
   }
 
   put(kind: RbacKind, namespace: string, name: string, object: unknown): Iterable<SubjectKey> | undefined {
     const isNamespaced = kind === 'roles' || kind === 'rolebindings';
-    // A namespaced object without a namespace, or the other way round, is a member's fault and grants nothing.
+    // A namespaced object without a namespace, or a cluster-scoped one with a namespace, is an error of the cluster. It
+    // grants nothing.
     if (isNamespaced !== (namespace !== '')) return [];
     if (kind === 'namespaces') {
       if (object === undefined) this.namespaces.delete(name);
@@ -136,8 +139,8 @@ class CompiledRbac implements RbacFeed {
     for (const subject of subjectKeysOf(user)) {
       for (const binding of this.#bySubject.get(subject) ?? []) {
         const { namespace } = binding;
-        // A request for one Namespace is a request in it (apiserver:pkg/endpoints/request); nothing else without a
-        // namespace is in one.
+        // RoleBindings do not apply to cluster-scoped types. The exception is a get of one Namespace: Kubernetes treats
+        // that as a request inside this namespace (apiserver:pkg/endpoints/request).
         if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
         const rules = this.#roles.get(roleKey(binding.role)) ?? noRules;
         let reach = reaches.get(rules);

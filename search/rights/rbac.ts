@@ -1,7 +1,7 @@
 // RBAC as kube-apiserver evaluates it (kubernetes:plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation,
 // pkg/apis/rbac/v1), as pure functions over Role and binding objects. Easy to get wrong: a rule without resourceNames
-// allows every name and requests without one; a rule with them allows those names only, and "" among them is the
-// request without a name.
+// allows every name, and also requests without a name. A rule with resourceNames allows only these names, and the entry
+// "" in it means a request without a name.
 import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -9,47 +9,47 @@ import type { ResourceType } from '../types.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
 
-/** rbac.authorization.k8s.io/v1 PolicyRule, as far as resources go. */
+/** The fields of a rbac.authorization.k8s.io/v1 PolicyRule that concern resources. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
-  /** Empty: every name. */
+  /** Empty: every name is allowed. */
   readonly resourceNames: readonly string[];
 }
 
-/** A RoleBinding, or with namespace '' a ClusterRoleBinding. */
+/** A RoleBinding, or a ClusterRoleBinding when `namespace` is ''. */
 export interface Binding {
   readonly namespace: string;
   readonly role: RoleReference;
-  /** A user with one of these keys ({@link subjectKeysOf}) is bound. */
+  /** Keys of the users and groups that are bound; {@link subjectKeysOf} gives the keys of a user. */
   readonly subjects: readonly SubjectKey[];
 }
 
-/** `namespace` is '' for a ClusterRole. */
+/** The role that a binding refers to. `namespace` is '' for a ClusterRole. */
 export interface RoleReference {
   readonly kind: 'Role' | 'ClusterRole';
   readonly namespace: string;
   readonly name: string;
 }
 
-/** `u:<user name>` or `g:<group>`; a ServiceAccount is its user name (serviceaccount.MatchesUsername). */
+/** `u:<user name>` or `g:<group>`. A ServiceAccount is written as its user name (serviceaccount.MatchesUsername). */
 export type SubjectKey = string;
 
-/** One question about resources (apiserver:pkg/authorization/authorizer.Attributes). */
+/** One question to RBAC about a resource (apiserver:pkg/authorization/authorizer.Attributes). */
 export interface ResourceQuestion extends ResourceType {
   readonly verb: string;
-  /** '' for none. */
+  /** '' when the request has no subresource. */
   readonly subresource: string;
   readonly name: string;
 }
 
-/** rules.go RuleAllows for resource requests. */
+/** Whether the rule allows a request for a resource (RuleAllows in rules.go). */
 export function ruleAllows(rule: PolicyRule, question: ResourceQuestion): boolean {
   return ruleConcerns(rule, question) && nameMatches(rule, question.name);
 }
 
-/** {@link ruleAllows} but for the name. */
+/** Whether the rule matches verb, group, resource and subresource, without looking at the name. */
 export function ruleConcerns(rule: PolicyRule, { verb, group, resource, subresource }: Omit<ResourceQuestion, 'name'>) {
   return (
     matches(rule.verbs, verb) &&
@@ -66,25 +66,32 @@ function matches(items: readonly string[], value: string): boolean {
   return items.includes('*') || items.includes(value);
 }
 
-/** "*" covers subresources too; "pods" does not cover "pods/log"; a star before "/log" covers the log of everything. */
+/**
+ * Matches as RBAC does: "*" covers subresources too, "pods" does not cover "pods/log", and a star followed by "/log"
+ * covers the log of every resource.
+ */
 function resourceMatches(items: readonly string[], resource: string, subresource: string): boolean {
   if (subresource === '') return matches(items, resource);
   return matches(items, `${resource}/${subresource}`) || items.includes(`*/${subresource}`);
 }
 
 /**
- * A name that no object has, to ask whether a user may get objects of any name. A question without a name would also be
- * allowed by the resource name "", which allows no get. It is random in each process: a Role with a known name beside
- * "" would show everything.
+ * A name that no object has, to ask whether a user may get objects of any name. Asking without a name would not do:
+ * resourceNames with "" would allow that question, although it allows no get. The name is random in each process,
+ * because a Role could list a known name and so appear to allow every name.
  */
 export const anyName = `portcullis:any:${randomUUID()}`;
 
-/** What the rules of one role allow of a type: all objects, or objects of these names (none for nothing). */
+/**
+ * What the rules of one role allow of a type: all objects, or only objects with these names. An empty set allows
+ * nothing.
+ */
 export type RuleReach = 'all' | ReadonlySet<string>;
 
 /**
- * @param verb for `list` and `watch` the request without a name is what allows everything, and resourceNames may hold
- *   the name "", which is that request; a `get` always has a name
+ * What these rules allow of a type.
+ * @param verb `list` and `watch` requests have no name: a rule with the name "" in resourceNames allows them
+ *   completely. A `get` always has a name
  */
 export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: ResourceType): RuleReach {
   let names: Set<string> | undefined;
@@ -101,14 +108,14 @@ export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: R
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** The keys by which a user's bindings are found. */
+/** The keys under which bindings of this user are found. */
 export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): SubjectKey[] {
   return [`u:${name}`, ...new Set(groups.map((group) => `g:${group}`))];
 }
 
 /**
- * The rules of a Role or ClusterRole. Those of an aggregated ClusterRole are what its controller wrote, as for
- * kube-apiserver.
+ * The rules of a Role or ClusterRole. For an aggregated ClusterRole these are the rules that Kubernetes' controller has
+ * written into it, as in kube-apiserver.
  */
 export function readRules(role: unknown): readonly PolicyRule[] {
   return listOf(fieldOf(role, 'rules')).map((rule) => ({
@@ -120,8 +127,8 @@ export function readRules(role: unknown): readonly PolicyRule[] {
 }
 
 /**
- * Reads a RoleBinding or (namespace '') a ClusterRoleBinding; undefined when it can never allow anything: a
- * ClusterRoleBinding to a Role, a reference into another API group, no known subject.
+ * Reads a RoleBinding, or a ClusterRoleBinding when `namespace` is ''. Undefined when the binding can never allow
+ * anything: it binds a Role cluster-wide, refers to another API group, or has no known subject.
  */
 export function readBinding(binding: unknown, namespace: string): Binding | undefined {
   const reference = fieldOf(binding, 'roleRef');
@@ -136,7 +143,10 @@ export function readBinding(binding: unknown, namespace: string): Binding | unde
   return { namespace, role, subjects: [...new Set(subjects)] };
 }
 
-/** rule.go appliesToUser: an account without a namespace is one of the binding's own. */
+/**
+ * The key of one subject; undefined for a subject that is not valid. A ServiceAccount without a namespace is in the
+ * namespace of the binding (appliesToUser in rule.go).
+ */
 function subjectKeyOf(subject: unknown, bindingNamespace: string): SubjectKey | undefined {
   const name = fieldOf(subject, 'name');
   if (typeof name !== 'string') return undefined;
@@ -169,7 +179,10 @@ function textsOf(value: unknown): readonly string[] {
   return listOf(value).filter((item) => typeof item === 'string');
 }
 
-/** A value that is no list of texts must not mean "every name". */
+/**
+ * Reads resourceNames. A value that is not a list of texts becomes a name that no object has: an empty list would allow
+ * every name.
+ */
 function namesOf(value: unknown): readonly string[] {
   if (value === undefined || value === null) return [];
   const names = textsOf(value);

@@ -1,6 +1,6 @@
-// What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request
-// through `/clusters/<name>/proxy`. The question always carries the cluster's own name, so that a grant on the name
-// `*`, which is the fan-out, opens no cluster. An error of the authorizer ends the whole question.
+// What the gateway itself lets a caller read of a cluster. It asks the same authorizer the same questions as for a
+// request through `/clusters/<name>/proxy`. A question always carries the cluster's own name, so a rule for the name
+// `*`, which means the fan-out, opens no cluster. An error of the authorizer rejects the whole result.
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
@@ -12,59 +12,68 @@ import { anyName } from './rbac.ts';
 import type { RowVerb, ScopedType } from './rbac-view.ts';
 import type { Grant } from './scope.ts';
 
-/** The gateway's authorizer. */
+/** The gateway's authorizer, as far as it is used here. */
 export interface Gatekeeper {
-  /** @throws GatewayError HUB_UNAVAILABLE (or rejects) when there is nobody to ask */
+  /**
+   * Decides one question.
+   * @throws GatewayError (or rejects) with code HUB_UNAVAILABLE when the hub that decides cannot be asked
+   */
   authorize(attributes: Attributes): Decision | Promise<Decision>;
-  /** Namespaces and names for which it may allow what it refuses for all; absent: any. */
+  /**
+   * Namespaces and names for which the authorizer may allow a request that it refuses for all objects. Without this
+   * method: any.
+   */
   hints?(attributes: Attributes): AuthorityHints;
-  /** As `generation` of an `Authorizer`. */
+  /** A number that changes when decisions may change, as `generation` of an `Authorizer`. */
   generation?(): number;
 }
 
-/** What the gateway allows. */
+/** What the gateway allows, and until when this holds. */
 export interface Reach {
   readonly grant: Grant;
   /**
-   * `performance.now()` milliseconds up to which it stays so, while the gatekeeper's generation and the candidates
-   * stay; 0 when nobody knows.
+   * In `performance.now()` milliseconds: the result holds until then, provided that the authorizer's generation and the
+   * candidates stay the same. 0 when it cannot be known.
    */
   readonly untilMs: number;
 }
 
-/** A user, a cluster and a type. */
+/** The question: what may this user read of this type in this cluster? */
 export interface ReachQuestion {
   readonly user: User;
   readonly cluster: Pick<ClusterSpec, 'name' | 'uid' | 'labels'>;
   readonly verb: RowVerb;
   readonly type: ScopedType & { readonly version: string };
   /**
-   * Namespaces and names to ask about where the authorizer may allow parts but does not list them; others are not
-   * shown.
+   * Namespaces and names to try one by one, when the authorizer allows only parts and cannot list them. Objects outside
+   * of these are not shown.
    */
   readonly candidates: () => Candidates;
 }
 
-/** Namespaces, and names of objects of one type. */
+/** Namespaces, and names of objects of one type, that are worth asking about. */
 export interface Candidates {
   readonly namespaces: Iterable<string>;
   readonly names: Iterable<string>;
 }
 
-/** Requests to a cluster arrive by one of two APIs with the same rights; this one is our own. */
+/**
+ * The gateway resource that a request to a cluster counts as. Requests can arrive by two APIs with the same rights;
+ * this is the gateway's own one.
+ */
 const outer: AttributesOuter = {
   group: 'gateway.portcullis.io',
   version: 'v1alpha1',
   resource: 'clusters',
   httpVerb: 'get',
 };
-/** After this many questions nothing more is asked, and so nothing more is shown. */
+/** The most questions to the authorizer for one result. Objects that would need more questions are not shown. */
 const mostQuestions = 20_000;
 const questionsAtOnce = 64;
 
 /**
- * Rows of one type that the gateway would let this user ask the cluster for.
- * @throws GatewayError (rejects) as the authorizer does
+ * The objects of one type that the gateway would let this user request from the cluster.
+ * @throws GatewayError (rejects) when the authorizer cannot answer
  */
 export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): Promise<Reach> {
   const time = { untilMs: gatekeeper.generation === undefined ? 0 : Infinity };
@@ -77,7 +86,10 @@ export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): 
   return { grant, untilMs: time.untilMs };
 }
 
-/** @param time its `untilMs` falls to that of the decision that counts least long */
+/**
+ * The allowed objects for one verb.
+ * @param time its `untilMs` is lowered to the earliest expiry of any decision used
+ */
 async function reachWith(
   gatekeeper: Gatekeeper,
   question: ReachQuestion,
@@ -95,7 +107,8 @@ async function reachWith(
   let given: AuthorityHints | undefined;
   const hintsOf = (): AuthorityHints =>
     (given ??= gatekeeper.hints?.(attributesOf(question, verb, '', '')) ?? 'anywhere');
-  // Rules of a file have no empty names; those of a hub may.
+  // A get of "any object" is asked about with a name that no object has: rules on a hub can allow the empty name alone.
+  // Rules of a file cannot.
   const allowsWhole = async (namespace: string): Promise<boolean> =>
     (await allows(namespace, '')) && (verb !== 'get' || hintsOf() !== 'anywhere' || (await allows(namespace, anyName)));
   if (await allowsWhole('')) return 'all';
@@ -106,7 +119,7 @@ async function reachWith(
   const isNamespace = question.type.group === '' && question.type.resource === 'namespaces';
   const asks = (function* (): Generator<GrantedName & { readonly asked: string; readonly whole: boolean }> {
     if (isNamespace && verb === 'get') {
-      // A request for one Namespace is a request in it.
+      // Kubernetes treats a get of one Namespace as a request inside that namespace.
       for (const name of candidates.namespaces.union(candidates.names))
         yield { namespace: undefined, name, asked: name, whole: false };
       return;

@@ -1,6 +1,7 @@
-// Asks members who may see what, for clusters that decide by more than RBAC: SubjectAccessReviews with the gateway's
-// own credential and the identity in the spec. A SubjectAccessReview adds no groups by itself, so the spec names the
-// identity as it is after impersonation. An error is no answer: it is not remembered, and it hides the cluster.
+// Asks clusters who may see what, for clusters that decide by more than RBAC. It sends SubjectAccessReviews with the
+// gateway's own credential and names the user's identity in the spec. A SubjectAccessReview adds no groups by itself,
+// so the spec holds the identity as it is after impersonation. A failed request is not remembered, and it hides the
+// cluster.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
 import type { Reviewed } from '../../auth/reviews/review-cache.ts';
@@ -13,7 +14,7 @@ import { anyName } from './rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
 import type { Grant } from './scope.ts';
 
-/** authorization.k8s.io/v1 SubjectAccessReviewSpec. */
+/** The spec of an authorization.k8s.io/v1 SubjectAccessReview. */
 export interface AccessReviewSpec {
   readonly user: string;
   readonly uid?: string;
@@ -28,17 +29,21 @@ export interface AccessReviewSpec {
   };
 }
 
-/** Questions to members about rights. Both reject with a GatewayError when there is no answer. */
+/** Requests to clusters about rights. Both methods reject with a GatewayError when the cluster does not answer. */
 export interface MemberReviews {
-  /** POST subjectaccessreviews as the gateway's own credential; `status.allowed` and not `status.denied`. */
+  /**
+   * Sends a SubjectAccessReview with the gateway's own credential. True when `status.allowed` is set and
+   * `status.denied` is not.
+   */
   isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
   /**
-   * `status.incomplete` of a SelfSubjectRulesReview of a namespace that impersonates one of the gateway's own names.
+   * Sends a SelfSubjectRulesReview, impersonating one of the gateway's own names. True when the answer has
+   * `status.incomplete`: then authorizers besides RBAC decide too.
    */
   isIncomplete(record: ClusterRecord): Promise<boolean>;
 }
 
-/** One question of {@link Reviewer.allowed}. */
+/** One question to a cluster about an identity. */
 export interface RowQuestion {
   readonly verb: 'get' | 'list' | 'watch';
   readonly type: ScopedType;
@@ -48,20 +53,20 @@ export interface RowQuestion {
   readonly name: string;
 }
 
-/** A grant, and until when the answers it was made from count. */
+/** A grant, and until when the answers that it was made from are valid. */
 export interface TimedGrant {
   readonly grant: Grant;
-  /** `performance.now()` milliseconds. */
+  /** In `performance.now()` milliseconds. */
   readonly untilMs: number;
 }
 
-/** Asks members and remembers their answers for seconds. */
+/** Asks clusters about rights and remembers the answers for some seconds. */
 export interface Reviewer {
   /**
-   * Rows the member says this identity may see. Namespaces and names to ask about come from the mirror:
-   * all Namespaces, and the names that RBAC mentions for the identity; each is decided by the member.
-   * @param identity as the member sees it after impersonation
-   * @throws GatewayError (rejects) when the member does not answer a question
+   * The objects that the cluster says this identity may see. The namespaces and names to ask about come from the copied
+   * RBAC: all Namespaces, and the names that RBAC mentions for the identity. The cluster decides about each.
+   * @param identity as the cluster sees it after impersonation
+   * @throws GatewayError (rejects) when the cluster does not answer a question
    */
   grant(
     asked: { readonly record: ClusterRecord; readonly incarnation: string; readonly view: RbacView },
@@ -73,9 +78,9 @@ export interface Reviewer {
 
 export interface ReviewerOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** How long answers count, from the question on. */
+  /** How long an answer is valid, counted from when the question was sent. Ten seconds by default. */
   readonly ttlMs?: number;
-  /** Milliseconds of any clock that never goes back. */
+  /** Gives milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
@@ -86,9 +91,9 @@ interface Answer {
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
 const defaultTtlMs = 10_000;
-/** To one member at a time, for one scope. */
+/** How many requests one grant sends to one cluster at the same time. */
 const questionsAtOnce = 16;
-/** Of one scope; a scope that needs more is refused, since a part would look complete. */
+/** The most questions for one grant. A grant that needs more is refused: a partial one would look complete. */
 const mostQuestions = 20_000;
 
 export function makeReviewer(options: ReviewerOptions): Reviewer {
@@ -96,7 +101,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
   const numberOf = makeIdentityNumbers();
   const answers = makeReviewCache<Answer>({ ...cacheLimits, now });
 
-  /** `untilMs` falls to that of the answer that counts least long. */
+  /** What one grant is about. `untilMs` is lowered to the earliest expiry of the answers used. */
   type Asked = Parameters<Reviewer['grant']>[0] & { untilMs: number };
   const allowed = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
     const { record, incarnation } = asked;
@@ -114,7 +119,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
     return answer.allowed;
   };
 
-  /** Every object of all namespaces or of one. */
+  /** Whether the identity may see every object, of all namespaces or of the one in the question. */
   const allowedWhole = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
     if (!(await allowed(asked, identity, question))) return false;
     return question.verb !== 'get' || (await allowed(asked, identity, { ...question, name: anyName }));
@@ -149,7 +154,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
 
 interface Candidate {
   readonly question: RowQuestion;
-  /** Undefined: the whole namespace. */
+  /** The name to grant when the cluster says yes. Undefined: the question is about a whole namespace. */
   readonly granting: GrantedName | undefined;
 }
 
@@ -180,7 +185,7 @@ function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'],
   return found;
 }
 
-/** The spec for one question, about an identity as the member sees it. */
+/** The spec of the review for one question. @param identity as the cluster sees it after impersonation */
 export function accessReviewSpec(identity: User, { verb, type, namespace, name }: RowQuestion): AccessReviewSpec {
   const { name: user, uid, groups, extra } = identity;
   return {
@@ -192,7 +197,7 @@ export function accessReviewSpec(identity: User, { verb, type, namespace, name }
   };
 }
 
-/** Runs so many at once; the first error ends it. */
+/** Runs `run` for every item, at most `atOnce` at the same time. Rejects with the first error and starts no more. */
 async function eachOf<T>(items: readonly T[], atOnce: number, run: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   let failed = false;

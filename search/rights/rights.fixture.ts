@@ -1,5 +1,5 @@
-// For tests of rights: a store that holds rows and a log in memory, cluster records, and RBAC objects in a line each.
-// The store obeys scopes too, so that a mirror that does not ask for something does not get it.
+// For tests of rights: an in-memory store with rows and a log, cluster records, and short ways to write RBAC objects.
+// The store obeys scopes, so a mirror that does not ask for a type does not get it.
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { unknownStatus } from '../../cache/model/store.ts';
@@ -21,14 +21,14 @@ export interface TestObject {
 }
 
 export interface TestStore extends MirroredStore {
-  /** One commit; `undefined` as an object deletes. */
+  /** Commits one change. `object: undefined` deletes. */
   put(incarnation: Incarnation, resource: string, namespace: string, name: string, object: object | undefined): void;
-  /** Rows of the types of rights by their kind. */
+  /** Puts RBAC objects and Namespaces, each by its kind. */
   putAll(incarnation: Incarnation, objects: readonly TestObject[]): void;
   remove(incarnation: Incarnation, object: TestObject): void;
-  /** Every type of rights was confirmed then. */
+  /** Sets when every RBAC type of the incarnation was last confirmed, in Unix milliseconds. */
   confirm(incarnation: Incarnation, confirmedAtMs: number): void;
-  /** Forgets the log up to now. */
+  /** Drops all log entries so far. */
   trim(): void;
   readonly reads: { lists: number; changes: number };
 }
@@ -41,7 +41,7 @@ const resources: Readonly<Record<string, string>> = {
   Namespace: 'namespaces',
 };
 
-/** A store of RBAC objects and Namespaces. */
+/** Makes an empty store for RBAC objects and Namespaces. */
 export function makeTestStore(): TestStore {
   const rows = new Map<string, RowRead>();
   const log: LogEntry[] = [];
@@ -139,7 +139,7 @@ export function makeTestStore(): TestStore {
   };
 }
 
-/** Incarnation of the cluster of {@link testRecord} with that name. */
+/** An incarnation of the cluster that {@link testRecord} makes for the same name. */
 export function testIncarnation(cluster: string, life = 1): Incarnation {
   return { id: `uid-${cluster}/life-${life}`, cluster };
 }
@@ -170,7 +170,7 @@ export function testUser(name: string, ...groups: readonly string[]): User {
   return makeUser({ name, groups: [...groups, 'system:authenticated'] });
 }
 
-/** A PolicyRule: verbs, resources (`pods`, `deployments.apps`), names. */
+/** A PolicyRule. `verbs` are joined by commas; `resource` is like `pods` or `deployments.apps`. */
 export function rule(verbs: string, resource: string, ...resourceNames: readonly string[]): object {
   const [plural = '', ...group] = resource.split('.');
   return {
@@ -186,7 +186,7 @@ export function role(name: string, namespace: string | undefined, ...rules: read
   return { kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, rules };
 }
 
-/** Binds subjects (`User/jane`, `Group/dev`, `ServiceAccount/ns/name`) to a role (`Role/x`, `ClusterRole/x`). */
+/** A binding of subjects (`User/jane`, `Group/dev`, `ServiceAccount/ns/name`) to a role (`Role/x`, `ClusterRole/x`). */
 export function binding(
   name: string,
   namespace: string | undefined,

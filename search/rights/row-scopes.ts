@@ -1,5 +1,5 @@
-// Says which rows of the index a caller may see. A cluster the gateway does not let the caller reach is not even named
-// as hidden. A question of a user costs work only for clusters in which something has changed since the user's last.
+// Says which rows of the index a caller may see. A cluster that the gateway does not let the caller reach is not named
+// anywhere, not even as hidden. After a user's first question, only clusters that have changed since cost work.
 import { LRUCache } from 'lru-cache';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
@@ -18,37 +18,37 @@ import type { RightsMirror } from './mirror.ts';
 import type { RowVerb } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
 
-/** What {@link Scopes.scope} is asked. */
+/** A question about rights, limited to some clusters when `clusters` is set. */
 export interface ScopeQuestion extends RightsQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** The only code of the index that knows rights. */
+/** Which rows of the index users may see. All other code of the index asks here and knows no rights itself. */
 export interface Scopes {
   /**
-   * The same object as for the last equal question while nothing has changed.
-   * @param user the caller, or whom they act as; as `authorize` left it
-   * @param clusters names; absent means all
-   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the gateway's authorizer has nobody to ask, INDEX_UNAVAILABLE
-   *   when the store does not answer
+   * What the user may see now. It is the same object as for the last equal question while nothing has changed.
+   * @param user the caller, or whom the caller acts as; as the `authorize` step has left it
+   * @param clusters names of clusters; all when absent
+   * @throws GatewayError (rejects) with code HUB_UNAVAILABLE when the gateway's authorizer cannot ask its hub,
+   *   INDEX_UNAVAILABLE when the store does not answer
    */
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
-   * As {@link RightsMirror.current}: scopes that are asked for after it resolves know of every change of RBAC up to the
-   * version it gives.
+   * As {@link RightsMirror.current}: a scope that is asked for afterwards includes every change of RBAC up to the
+   * resourceVersion that it resolves with.
    */
   current(atLeast?: string): Promise<string>;
   /**
-   * The scope of a question as it was at a position of the store's log, as far as RBAC decides; undefined where
-   * something else decides as well, or too much has changed since.
-   * @throws GatewayError (rejects) as `scope`, and EXPIRED when the log does not reach back
+   * The scope as it was at an earlier resourceVersion of the store, as far as RBAC decides. Undefined when something
+   * other than RBAC decides too, or too much has changed since.
+   * @throws GatewayError (rejects) as `scope` does, and with code EXPIRED when the log does not reach back that far
    */
   scopeAt(question: ScopeQuestion, resourceVersion: string): Promise<RowScope | undefined>;
   /**
-   * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
-   * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
-   * function that ends it.
-   * @param of only the scope of this question; undefined: any
+   * Calls the listener when scopes may have changed because of RBAC. There is no event for other causes (the
+   * authorizer's answers, reviews, age), so a caller that keeps a scope must also ask again within 10 seconds and
+   * compare digests. Returns a function that removes the listener.
+   * @param of limits the calls to the scope of this question; undefined: all scopes
    */
   onChange(listener: () => void, of?: ScopeQuestion): () => void;
 }
@@ -56,26 +56,29 @@ export interface Scopes {
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
   readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'at' | 'onChange'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
-  /** Another number whenever `outgoing` may answer otherwise; absent: at any time, so that nothing is kept. */
+  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
   readonly outgoingGeneration?: () => number;
-  /** Unix milliseconds. */
+  /** Gives Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** Scopes that can be told of what the mirror does not know. */
+/** {@link Scopes} that can also be told of changes which are not in the RBAC objects. */
 export interface RowScopes extends Scopes {
-  /** Something else that decides about this incarnation has changed. */
+  /** Reports that rights in this incarnation may have changed for a reason other than its RBAC objects. */
   changed(incarnation: string): void;
 }
 
 /**
- * Entries of maps and lists of all evaluations together: some 100 bytes each at most. 500 users who may reach 2,000
- * clusters have 2,000,000.
+ * Limit for all kept evaluations together, in entries of their maps and lists, of at most some 100 bytes each. For
+ * example, 500 users with 2,000 reachable clusters each take 2,000,000 entries.
  */
 const mostEntries = 3_000_000;
 const rememberedScopes = 2_000;
 
-/** Answers from the mirror's RBAC or from the members' reviews, narrowed by the gateway's own authorizer. */
+/**
+ * Makes scopes: the rights in each cluster, by its copied RBAC or its reviews, narrowed by the gateway's own
+ * authorizer.
+ */
 export function makeRowScopes(options: RowScopesOptions): RowScopes {
   const { mirror, authorizer, outgoingGeneration } = options;
   const now = options.now ?? Date.now;
@@ -105,11 +108,11 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
     turn: () => (turn = turn.then(() => new Promise((resolve) => void setImmediate(resolve)))),
     now,
   };
-  // By what is listened for, so that equal questions are looked at once.
+  // Listeners by the key of their question, so that equal questions are examined once for each change.
   const listeners = new Map<string, Set<() => void>>();
   const tell = (changes: readonly ClusterChange[] | undefined): void => {
     for (const [key, set] of listeners) {
-      // A question whose evaluation was forgotten, or that was never asked, has nothing to compare with.
+      // For a question without a kept evaluation nothing can be compared, so its listeners are always called.
       if (evaluations.peek(key)?.mayDependOn(changes) !== false) for (const listener of set) listener();
     }
   };

@@ -1,6 +1,6 @@
-// Compares some decisions of the mirrored RBAC with the member's own answer, to find authorizers that the member has
-// not reported. The mirror is a watch behind the member, so a difference counts only after the member's RBAC was
-// confirmed again, several times.
+// Compares some decisions made by copied RBAC with the cluster's own answer, to find authorizers that the cluster has
+// not reported. The copy lags behind the cluster a little, so a difference counts only if it shows up several times,
+// each time after the cluster's RBAC was confirmed again.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';
@@ -10,31 +10,31 @@ import { accessReviewSpec } from './review.ts';
 import type { MemberReviews, RowQuestion } from './review.ts';
 import type { Grant } from './scope.ts';
 
-/** A decision that was just made. */
+/** A decision that copied RBAC has just made. */
 export interface Sampled {
   readonly record: ClusterRecord;
   readonly incarnation: string;
   readonly view: RbacView;
-  /** As the member sees it. */
+  /** The identity as the cluster sees it after impersonation. */
   readonly identity: User;
   readonly verb: RowVerb;
   readonly type: ScopedType;
 }
 
-/** `unanswered`: the member did not say, or its RBAC was not confirmed again in time. */
+/** `unanswered`: the cluster did not answer, or its RBAC was not confirmed again in time. */
 export type SampleResult = 'agreed' | 'mismatch' | 'unanswered';
 
 export interface SamplesOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** Share of decisions that are compared, 0 to 1. */
+  /** Share of decisions that are compared, from 0 to 1. */
   readonly rate: number;
-  /** Unix milliseconds when the RBAC of the incarnation was last confirmed. */
+  /** When the RBAC of the incarnation was last confirmed, in Unix milliseconds. */
   readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
-  /** Resolves when the views hold everything the index has. */
+  /** Resolves when the copied RBAC includes everything the index has. */
   readonly current: () => Promise<void>;
   readonly onMismatch: (sampled: Sampled, message: string) => void;
   readonly onResult?: (cluster: string, result: SampleResult) => void;
-  /** Unix milliseconds. */
+  /** Gives Unix milliseconds. */
   readonly now: () => number;
   readonly random?: () => number;
   readonly wait?: (ms: number) => Promise<void>;
@@ -42,10 +42,13 @@ export interface SamplesOptions {
 
 const differencesToBelieve = 3;
 const confirmationPollMs = 2_000;
-/** Bookmarks come about once a minute. */
+/** Bookmarks of a watch come about once a minute; this many polls wait four minutes for one. */
 const mostPolls = 120;
 
-/** Compares some of the decisions it is given; runs in the background and never throws. */
+/**
+ * Makes a function that compares some of the decisions it gets. It works in the background and never throws; the
+ * promise is undefined when the decision is not compared.
+ */
 export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Promise<void> | undefined {
   const { reviews, confirmedAtMs, now } = options;
   const random = options.random ?? Math.random;
@@ -87,7 +90,7 @@ export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Prom
   };
 }
 
-/** A question that the grant answers with yes or no. */
+/** Picks a question at random that the grant answers with yes or no. */
 function questionAbout(
   grant: Grant,
   view: RbacView,
@@ -113,8 +116,7 @@ function questionAbout(
 }
 
 /**
- * What the grant says to the question. A request for a name over all namespaces needs a grant of that name in all of
- * them.
+ * What the grant says to the question. A request for one name in all namespaces needs that name granted in all of them.
  */
 function answers(grant: Grant, { namespace, name, type }: RowQuestion): boolean {
   if (grant === 'all') return true;

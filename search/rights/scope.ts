@@ -1,21 +1,24 @@
-// What of the index one user may see, as values that a store makes part of its plan. What is not named here is hidden.
-// A cluster that the caller may not reach is absent, and no count, list or name shows that it exists.
+// Which part of the index one user may see, as a value that a store turns into conditions. What is not named in it is
+// hidden. A cluster that the caller may not reach is absent, and no count, list or name may reveal it.
 import type { TypeKey } from '../types.ts';
 
-/** Which objects of one type in one cluster may be seen. */
+/** The objects of one type in one cluster that may be seen. */
 export type Grant =
   | 'all'
   | {
-      /** Every object in these namespaces. */
+      /** Namespaces in which every object may be seen. */
       readonly namespaces: readonly string[];
-      /** And these objects (`resourceNames`); namespace undefined: of that name in any namespace. */
+      /**
+       * Single objects that may be seen as well (`resourceNames`). `namespace: undefined` means that name in any
+       * namespace.
+       */
       readonly names: readonly { readonly namespace: string | undefined; readonly name: string }[];
     };
 
-/** Frozen; made for one user, one verb (`get`, `list` or `watch`) and one moment. */
+/** What one user may see with one verb at one moment. Frozen. */
 export interface RowScope {
-  /** By incarnation id, then by type; absent means none. */
+  /** Outer keys: incarnation ids. A missing incarnation or type grants nothing. */
   readonly grants: ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
-  /** Equal digests mean equal grants; a watch compares them to notice changed rights. */
+  /** Equal digests mean equal grants. A watch compares them to notice changed rights. */
   readonly digest: string;
 }

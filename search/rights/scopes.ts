@@ -1,6 +1,5 @@
-// Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes
-// made from them. Identities come from outside (the gateway's authorizer, the outgoing identity): no rule about them is
-// made here.
+// Assembles the rights of the index: copied RBAC, the choice between RBAC and reviews, samples that compare both, and
+// the scopes made from them. The gateway's authorizer and the rules for outgoing identities are passed in.
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
@@ -18,45 +17,45 @@ export type { HiddenCluster } from './cluster-rights.ts';
 export type { ScopeAnswer } from './evaluation.ts';
 export type { Scopes } from './row-scopes.ts';
 
-/** What rights depend on. */
+/** What the rights of the index are built from. */
 export interface ScopesOptions extends Pick<
   RowScopesOptions,
   'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'
 > {
   readonly store: IndexStore;
   readonly reviews: MemberReviews;
-  /** `--index-rights`; `auto` by default. A cluster's label `search.portcullis.io/rights` wins. */
+  /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
   readonly choice?: RightsChoice;
   /**
-   * Keeps what members said of their authorizers. Without it they are asked anew after a restart, and hidden until they
-   * answer.
+   * Keeps over a restart whether each cluster decides by RBAC alone. Without it the clusters are asked again, and each
+   * is hidden until it answers.
    */
   readonly memory?: ModeMemory;
   /**
-   * Unix milliseconds when a member last confirmed a type, fresher than the store knows (bookmarks that were not
-   * committed); the store's sync position decides where it is undefined.
+   * When a cluster last confirmed a type, in Unix milliseconds, where that is known more freshly than in the store
+   * (bookmarks are not always committed). Undefined: the store's sync position counts.
    */
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
-  /** Share of decisions that are compared with the member's own; 1/200 by default. */
+  /** Share of decisions that are compared with the cluster's own answer, from 0 to 1; 1/200 by default. */
   readonly sampleRate?: number;
-  /** A cluster's mode has changed; `why: mismatch` is an alarm. */
+  /** Called when the mode of a cluster has changed; `why: 'mismatch'` is an alarm. */
   readonly onModeChange?: (change: ModeChange) => void;
-  /** For metrics. */
+  /** Called with the result of each comparison, for metrics. */
   readonly onSample?: (cluster: string, result: SampleResult) => void;
-  /** The store could not be read in the background. */
+  /** Called when the store could not be read in the background. */
   readonly onError?: (error: unknown) => void;
-  /** Unix milliseconds. */
+  /** Gives Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** Scopes that can be closed. */
+/** {@link Scopes} with a method to stop following the store. */
 export interface OpenScopes extends Scopes {
   close(): void;
 }
 
 const defaultSampleRate = 1 / 200;
 
-/** Reads nothing before the first question or commit. */
+/** Makes the scopes of an index. Reads nothing from the store before the first question or commit. */
 export function makeScopes(options: ScopesOptions): OpenScopes {
   const { store, reviews, onError, onModeChange, onSample } = options;
   const now = options.now ?? Date.now;

@@ -1,6 +1,6 @@
-// How many bodies one question may read for conditions that no index answers. A page that goes on by cursor ends where
-// the budget is spent; every other question is refused, and the message says what to do instead. A count or facet of
-// some of the rows would look complete, so those never end early.
+// Limits how many bodies one question may read for conditions that no index answers. A page that can be continued by a
+// cursor ends early when the budget is used up. Any other question is refused with a message that says what to do
+// instead: a count or facet over a part of the rows would look complete.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { indexedPaths } from './indexed-paths.ts';
@@ -8,48 +8,51 @@ import type { PageRequest } from './store.ts';
 
 /** What one question may read. */
 export interface BodyLimits {
-  /** At least 1; divided where many paths are read in each body. */
+  /** Number of bodies, at least 1. When many paths are read in each body, fewer bodies are allowed. */
   readonly bodies: number;
-  /** The body that reaches the limit is still read. */
+  /** Total length of the bodies. The body that reaches the limit is still read. */
   readonly bytes: number;
   /**
-   * A page that may end early also ends after so many milliseconds of CPU. Questions that could only be refused are not
-   * refused by time, since the same question might pass the next time.
+   * A page that may end early also ends after this many milliseconds of CPU time. Other questions have no time limit:
+   * the same question could be refused once and answered the next time.
    */
   readonly cpuMs: number;
 }
 
-/** With 5 KiB each, 20 to 50 ms of CPU, as the machine is. */
+/** With bodies of 5 KiB this takes 20 to 50 ms of CPU time, depending on the machine. */
 export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpuMs: 25 };
 
-/** The budget of a question, and what happens when it is spent; undefined: it reads on. */
+/** The budget of a question, and what happens when it is used up. Undefined: the question reads on. */
 export interface BodyLooks {
   readonly budget: BodyBudget;
   readonly over: PageRequest['overBudget'];
 }
 
-/** A question would read more than it may. */
+/** A question would have to read more bodies than it may. */
 export class TooManyBodies extends GatewayError {
   constructor(message: string) {
     super('BAD_REQUEST', message);
   }
 }
 
-/** Bodies that any page may read, whatever CPU it has taken. */
+/** A page may read this many bodies whatever CPU time it has taken. */
 const leastBodies = 256;
 
-/** So many paths cost as much as passing over the rest of a body; a path through a list costs as much as `listCost`. */
+/**
+ * The cost of a question: this many paths cost as much as parsing one body. A path through a list counts `listCost`
+ * times.
+ */
 const pathsInOne = 16;
 const listCost = 8;
 
-/** A message names so many paths and types, and so many characters of a path. */
+/** Limits for messages: how many paths and types are named, and how many characters of a path are shown. */
 const mostNamed = 3;
 const longestNamed = 80;
 
 export class BodyBudget {
   readonly #limits: BodyLimits;
   readonly #types: readonly ResourceType[];
-  /** With how many conditions each has. */
+  /** The paths that are read, each with the number of conditions on it. */
   readonly #paths = new Map<string, number>();
   #most: number;
   #bodies = 0;
@@ -61,7 +64,10 @@ export class BodyBudget {
     this.#most = limits.bodies;
   }
 
-  /** @param paths what is read in each body, as people write them, one for each condition; may be said again */
+  /**
+   * Tells which paths are read in each body. Can be called several times.
+   * @param paths as users write them, one for each condition
+   */
   isFor(paths: readonly string[]): void {
     for (const [path, { length }] of Map.groupBy(paths, (one) => one)) {
       this.#paths.set(path, Math.max(length, this.#paths.get(path) ?? 0));
@@ -71,27 +77,30 @@ export class BodyBudget {
     this.#most = Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
   }
 
-  /** Whether a page that may end early has read long enough; not before {@link leastBodies}. */
+  /** Whether a page that may end early has taken too long. Never true before {@link leastBodies} bodies. */
   isLate(cpuMs: number): boolean {
     return cpuMs >= this.#limits.cpuMs && this.#bodies >= leastBodies;
   }
 
-  /** Whether nothing more may be read. */
+  /** True when no more bodies may be read. */
   get isSpent(): boolean {
     return this.#bodies >= this.#most || this.#bytes >= this.#limits.bytes;
   }
 
-  /** Bodies that may still be read. */
+  /** How many bodies may still be read. */
   get left(): number {
     return Math.max(0, this.#most - this.#bodies);
   }
 
-  /** Called before rows are read, with as many as there are at least. @throws TooManyBodies */
+  /**
+   * Call before reading, with the least number of bodies that will be read.
+   * @throws TooManyBodies when that is more than allowed
+   */
   expect(rows: number): void {
     if (rows > this.left) throw this.tooMany();
   }
 
-  /** @throws TooManyBodies when it is one too many */
+  /** Counts one body. @throws TooManyBodies when no more may be read */
   read(bytes: number): void {
     if (this.isSpent) throw this.tooMany();
     this.spend(bytes);
@@ -109,19 +118,19 @@ export class BodyBudget {
     );
   }
 
-  /** The same for a page that could end early and go on by cursor, if it was asked so. */
+  /** The error that refuses a page which could have ended early, had the client asked for continue tokens. */
   tooManyForPage(): TooManyBodies {
     return new TooManyBodies(
       `${this.#why()}, and this page needs more than ${this.#mostText()}: leave withContinue and a decimal continue away and go on with the token of each page, narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
     );
   }
 
-  /** The warning of a page that ended early; the same on every page, so that a client shows it once. */
+  /** The warning on a page that ended early. It is the same on every page, so that a client shows it once. */
   endedText(): string {
     return `a page ended early and its continue token goes on behind it: ${this.#why()}, ${this.#forPage()}; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
   }
 
-  /** The warning of a page without the count of what follows. */
+  /** The warning on a page that does not say how many rows remain. */
   uncountedText(): string {
     return `remainingItemCount is left out: ${this.#why()}, ${this.#forPage()}`;
   }

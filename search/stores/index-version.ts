@@ -1,36 +1,33 @@
-// The index's own resourceVersions: 16 digits of a commit's time in microseconds, then three check digits that depend
-// on the store, so that a member's version or another replica's is not taken for ours. One in a thousand of another
-// store's versions passes the check; only the log knows which commits there were (`IndexStore.isInLog`). Only the first
-// 16 digits are ever a JavaScript number.
+// The index's own resourceVersions: the time of a commit in microseconds (16 digits), and three check digits that
+// depend on the store. They keep a cluster's or another store's version from being taken for one of this store. One in
+// a thousand versions of other stores passes the check by chance, so the log has the last word (`IndexStore.isInLog`).
+// Only the first 16 digits are ever converted to a JavaScript number.
 import { randomBytes } from 'node:crypto';
 
 const checks = 1000;
 const form = /^[1-9]\d{18}$/;
 const storeIdForm = /^[\da-f]{16}$/;
 
-/** Microseconds since 1970 with 16 digits: the years 2001 to 2255 (2^53). */
+/** The least time, in microseconds since 1970. Times with 16 digits up to 2^53 cover the years 2001 to 2255. */
 export const leastIndexTimeUs = 1_000_000_000_000_000;
 
-/** The resourceVersions of one store. */
+/** Makes and reads the resourceVersions of one store. */
 export interface IndexVersions {
-  /**
-   * The resourceVersion of a commit time.
-   * @param timeUs whole microseconds since 1970, 16 digits
-   */
+  /** The resourceVersion of a commit. @param timeUs whole microseconds since 1970, 16 digits */
   make(timeUs: number): string;
   /**
-   * The commit time in microseconds; undefined for a text this store has not issued (another length, or check digits
-   * that do not fit).
+   * The commit time in microseconds. Undefined when this store cannot have made the text: wrong length or wrong check
+   * digits.
    */
   read(resourceVersion: string): number | undefined;
 }
 
-/** A name for a new store, which no other has: 16 hexadecimal digits. */
+/** A random id for a new store: 16 hexadecimal digits. */
 export function newStoreId(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** @param storeId of {@link newStoreId} */
+/** Makes the resourceVersions of the store with this id. @param storeId made by {@link newStoreId} */
 export function indexVersionsOf(storeId: string): IndexVersions {
   if (!storeIdForm.test(storeId)) throw new RangeError('an id of a store has 16 hexadecimal digits');
   const low = Number.parseInt(storeId.slice(8), 16);
@@ -49,7 +46,10 @@ export function indexVersionsOf(storeId: string): IndexVersions {
   };
 }
 
-/** 32 bits of a time and a store's 64: the finishing steps of MurmurHash3, made for each entry of the log. */
+/**
+ * Hashes a time and the 64 bits of a store's id to 32 bits, with the final steps of MurmurHash3. It runs for each entry
+ * of the log.
+ */
 function mix(timeUs: number, low: number, high: number): number {
   let bits = (timeUs ^ low) >>> 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

@@ -1,8 +1,8 @@
-// Which paths of which types are kept as terms, so that an index answers field selectors on them. Rows that were
-// written with another list lack the terms, so a store with another list is built anew.
+// The paths of each type whose values are stored as terms, so that an index answers conditions on them. Rows written
+// with another list lack these terms, so a store that was written with another list is built again.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 
-/** Keys divided by dots; `[]` after a key stands for each element of its list. */
+/** Keys separated by dots; `[]` after a key means every element of its list. */
 export type IndexedPath = string;
 
 const ofPods: readonly IndexedPath[] = [
@@ -47,12 +47,12 @@ const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, re
   ['ingresses.networking.k8s.io', ['spec.ingressClassName', 'spec.rules[].host']],
 ]);
 
-/** Paths whose values are kept as terms of this type's rows. */
+/** The indexed paths of a type; empty for most types. */
 export function indexedPaths(type: ResourceType): readonly IndexedPath[] {
   return byType.get(typeKey(type)) ?? [];
 }
 
-/** All of them by type. */
+/** The indexed paths of all types. */
 export function allIndexedPaths(): readonly (readonly [TypeKey, readonly IndexedPath[]])[] {
   return [...byType];
 }

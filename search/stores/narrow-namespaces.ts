@@ -1,9 +1,10 @@
-// What a query says of namespaces by a field selector, said by its list of namespaces, which every store finds rows by.
+// Turns field conditions on the namespace into the query's lists of namespaces, by which every store finds rows
+// quickly.
 import type { ListQuery } from '../query/list-query.ts';
 
 /**
- * Turns conditions on `metadata.namespace` into those on the namespaces of a query; cluster-scoped objects have no such
- * path.
+ * Replaces conditions on `metadata.namespace` by the lists `namespaces` and `notNamespaces`. Cluster-scoped objects
+ * have no such field, so '' is dropped from the values.
  */
 export function narrowNamespaces(query: ListQuery): ListQuery {
   let { namespaces, notNamespaces } = query;

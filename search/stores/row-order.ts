@@ -1,6 +1,6 @@
-// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Every store
-// gives rows in this order. Easy to get wrong: texts compare by UTF-8 bytes; JavaScript's `<` puts surrogates before
-// other characters.
+// The order of rows: the keys of a query followed by keys that break ties, and cursors with one row's key. Every store
+// gives rows in this order. Easy to get wrong: texts are compared as UTF-8 bytes. JavaScript's `<` would put some
+// characters before others that come later in UTF-8.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
@@ -8,31 +8,34 @@ import type { Incarnation, TypeKey } from '../types.ts';
 import type { Cursor } from './store.ts';
 import { compareText } from './text-order.ts';
 
-/** A namespace of an incarnation; '' holds its cluster-scoped objects. */
+/** A namespace in an incarnation; '' for cluster-scoped objects. */
 export interface RowPlace {
   readonly incarnation: Incarnation;
   readonly namespace: string;
 }
 
-/** The keys of a row, known before its body is read. @param Slot its namespace as the store has it */
+/**
+ * The sort keys of a row, known before its body is read.
+ * @param Slot the store's type for a namespace in an incarnation
+ */
 export interface KeyRow<Slot extends RowPlace = RowPlace> {
-  /** The store's; -1 in a cursor. */
+  /** The store's row id; -1 for a row that comes from a cursor. */
   readonly id: number;
   readonly type: TypeKey;
   readonly slot: Slot;
   readonly name: string;
   readonly created: number;
   readonly rv: string;
-  /** By the paths of the order, in its order. */
+  /** The values at the paths of the order, in the same sequence. */
   readonly sort: readonly SortValue[];
 }
 
-/** Numbers before texts before what is missing. */
+/** Values sort by rank: numbers (0), then texts (1), then missing values (2). */
 export type SortValue = readonly [rank: 0 | 1 | 2, value: number | string];
 
 type Column = 'cluster' | 'namespace' | 'name' | 'created_at' | 'resource_version' | 'type';
 
-/** One key of an order; `sort` is the position in {@link KeyRow.sort}. */
+/** One key of an order; `sort` is an index into {@link KeyRow.sort}. */
 export interface SortKey {
   readonly by: Column | { readonly sort: number };
   readonly direction: 1 | -1;
@@ -96,7 +99,9 @@ function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number
   }
 }
 
-/** By cluster, then incarnation: two of one name exist only while one replaces the other. */
+/**
+ * Compares by cluster name, then by incarnation. Two incarnations have the same name only while one replaces the other.
+ */
 export function compareSlotClusters(one: RowPlace, other: RowPlace): number {
   if (one.incarnation === other.incarnation) return 0;
   return (
@@ -113,15 +118,15 @@ function compareSort([rank, value]: SortValue, [otherRank, otherValue]: SortValu
 
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** How a text of a document is sorted; undefined or null is missing. */
+/** How a value in a document is sorted. Undefined and null count as missing. */
 export function sortValue(text: string | null | undefined): SortValue {
   if (text === undefined || text === null) return [2, ''];
   return decimal.test(text) && Number.isFinite(Number(text)) ? [0, Number(text)] : [1, text];
 }
 
 /**
- * The keys of a row in the query's order, then how many rows come before the next.
- * @param rowsUpTo rows of the query up to this one and with it
+ * The position after a row: its sort keys, and how many rows come before the next one.
+ * @param rowsUpTo number of the query's rows up to and including this one
  */
 export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Cursor {
   const values = order.keys.flatMap(({ by }): readonly (string | number)[] => {
@@ -145,8 +150,8 @@ export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Curs
 }
 
 /**
- * A row at which a page ended, as far as the order compares it.
- * @throws GatewayError BAD_REQUEST for the cursor of another order
+ * The row in a cursor, with only the fields that the order compares.
+ * @throws GatewayError BAD_REQUEST for a cursor that belongs to another order
  */
 export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: KeyRow; readonly rowsUpTo: number } {
   const rest = [...cursor];

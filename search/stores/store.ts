@@ -1,36 +1,40 @@
-// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Rights are
-// part of every question: no method gives rows, counts or values without a scope, and none filters pages afterwards.
+// The interface of the index's stores. Questions are passed as queries and not as SQL, so every store can plan them in
+// its own way. Rights are part of every question: no method gives rows, counts or values without a scope, and no store
+// filters pages afterwards.
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
-/** One object to keep. */
+/** An object to store. */
 export interface RowWrite extends ObjectKey {
   readonly uid: string;
-  /** The member's, a decimal; what `resource_version` orders by. */
+  /** The cluster's resourceVersion, a decimal number. `resource_version` sorts by it. */
   readonly resourceVersion: string;
-  /** Of the controller owner, '' for none. */
+  /** The uid of the controlling owner; '' when there is none. */
   readonly ownerUid: string;
-  /** creationTimestamp, Unix milliseconds. */
+  /** `metadata.creationTimestamp` in Unix milliseconds. */
   readonly createdAtMs: number;
   readonly labels: readonly (readonly [key: string, value: string])[];
   /**
-   * Values of indexed paths, lists as several of one path: `status.phase`, `spec.nodeName`, `spec.containers[].image`.
+   * Values of indexed paths such as `status.phase`. A path through a list (`spec.containers[].image`) occurs once for
+   * each value.
    */
   readonly terms: readonly (readonly [path: string, value: string])[];
-  /** JSON as it will be served: pruned, with apiVersion, kind and the cluster's annotation. */
+  /**
+   * The JSON that clients get: without removed fields, with apiVersion, kind and the annotation that names the cluster.
+   */
   readonly raw: Uint8Array;
 }
 
-/** Up to where an incarnation's type was followed. Commits together with rows. */
+/** How far a type in an incarnation was followed. It is committed together with the rows. */
 export interface SyncPosition {
-  /** The member's resourceVersion to watch from; '' before a list was whole. */
+  /** The cluster's resourceVersion from which to continue the watch; '' before the first complete list. */
   readonly resourceVersion: string;
-  /** Unix milliseconds when the member last confirmed it (event, bookmark, list). */
+  /** When the cluster last confirmed the state (by an event, a bookmark or a list), in Unix milliseconds. */
   readonly confirmedAtMs: number;
 }
 
-/** Changes of one type of one incarnation, committed whole or not at all. */
+/** Changes of one type in one incarnation. They are committed completely or not at all. */
 export interface WriteBatch {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
@@ -39,38 +43,41 @@ export interface WriteBatch {
   readonly position?: SyncPosition;
 }
 
-/** What a commit did. Rows that were already stored byte for byte are not written and not counted. */
+/** What a commit has changed. Rows that were already stored byte for byte are neither written nor counted. */
 export interface Commit {
-  /** 19-digit index resourceVersion of the last change; the current one when nothing changed. */
+  /** The index's resourceVersion (19 digits) of the last change; the current one when nothing changed. */
   readonly resourceVersion: string;
   readonly written: number;
   readonly deleted: number;
 }
 
 /**
- * Who writes a shard of a shared store: the holder of its lease, in its term. Checked by the last statement of each
- * write. Left out for a store of one process.
+ * The right to write a shard of a shared store: the shard and the epoch of the lease that the writer holds. The last
+ * statement of each write checks it. Left out for a store of one process.
  */
 export interface ShardWriter {
   readonly shard: number;
   readonly epoch: number;
 }
 
-/** What a read saw. Every answer of a store carries it. */
+/** The state of the index that an answer was read from. Every answer of a store has it. */
 export interface ReadPoint {
-  /** 19 digits: all changes up to here, and none after, are in the answer. */
+  /** 19 digits: the answer contains all changes up to this one, and no later one. */
   readonly resourceVersion: string;
-  /** 19 digits: the newest change of an RBAC object (roles, bindings) in what was read; '' when none is kept. */
+  /**
+   * 19 digits: the newest change of an RBAC object (roles, bindings) that the answer takes into account; '' when there
+   * is none.
+   */
   readonly rightsVersion: string;
 }
 
-/** A row as stored, for the comparison of a relist. */
+/** The version of a stored row, to compare with a new list from the cluster. */
 export interface StoredVersion extends ObjectKey {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** A type of an incarnation with what is known of its sync. */
+/** A type in an incarnation, and how far it was followed. */
 export interface StoredType {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
@@ -78,27 +85,27 @@ export interface StoredType {
   readonly objects: number;
 }
 
-/** Which part of the rows, in the query's order. */
+/** Which part of the rows to give, in the query's order. */
 export interface PageRequest {
-  /** Undefined: all of them. */
+  /** The most rows to give. Undefined: all of them. */
   readonly limit?: number;
   readonly offset?: number;
-  /** Given by an earlier page of the same query. */
+  /** Continue after this cursor, which an earlier page of the same query has given. */
   readonly after?: Cursor;
-  /** Whether the rows after this page are counted. */
+  /** Whether to count the rows after this page. */
   readonly withRemaining?: boolean;
   /**
-   * What happens to a page with a limit that would have to read more objects than a question may: it ends early and
-   * `next` goes on behind the last row that was looked at (only without an offset), or it is refused. Undefined: it
-   * reads on.
+   * What to do when a page with a limit would have to read more bodies than a question may. `end`: the page ends early,
+   * and `next` continues after the last row that was examined (not possible with an offset). `refuse`: the question is
+   * refused. Undefined: the page reads on.
    */
   readonly overBudget?: 'end' | 'refuse';
 }
 
-/** Keys of the last row of a page, or of the last that was looked at, in the query's order. JSON. */
+/** The sort keys of the row after which to continue, as JSON values in the query's order. */
 export type Cursor = readonly (string | number)[];
 
-/** One row as read. */
+/** One row as read from the store. */
 export interface RowRead {
   readonly type: TypeKey;
   readonly cluster: string;
@@ -109,24 +116,30 @@ export interface RowRead {
   readonly raw: Uint8Array;
 }
 
-/** One page, as of the moment it was planned; all but `chunks` is known before the first row. */
+/** One page, as of the moment when its keys were read. Everything except `chunks` is known before the first row. */
 export interface Page extends ReadPoint {
   /** Where the next page begins; undefined on the last one. */
   readonly next: Cursor | undefined;
-  /** Undefined also where counting would read more objects than a question may. */
+  /**
+   * How many rows follow this page. Undefined when that was not asked for, or when counting would read more bodies than
+   * a question may.
+   */
   readonly remaining: number | undefined;
-  /** For the client: why the page ended early, or why nothing was counted. */
+  /** Texts for the client: why the page ended early, or why the remaining rows were not counted. */
   readonly warnings?: readonly string[];
-  /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
+  /**
+   * The rows in order, in chunks that are read when asked for. No read transaction stays open while the consumer is
+   * slow.
+   */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
   /**
-   * Frees the memory of all rows at once, where a store can; after that no `raw` of the page may be read. Without the
-   * call garbage collection frees it, and runs often: V8 counts external memory as its own.
+   * Frees the memory of all rows at once, where a store can do that. Afterwards no `raw` of the page may be read.
+   * Without this call garbage collection frees it, and runs often because V8 counts such memory as its own.
    */
   readonly release?: () => void;
 }
 
-/** What facets group by: a key column or a path of the object. */
+/** What to count by: cluster, namespace, type, a label or a path of the object. */
 export type FacetBy = 'cluster' | 'namespace' | 'type' | { readonly label: string } | { readonly path: string };
 
 export interface FacetCount {
@@ -139,19 +152,19 @@ export interface Counted extends ReadPoint {
   readonly count: number;
 }
 
-/** How many rows have each value; the most frequent first. */
+/** How many rows have each value, most frequent values first. */
 export interface Facets extends ReadPoint {
   readonly counts: readonly FacetCount[];
 }
 
-/** Values that rows have, in the order of their UTF-8 bytes. */
+/** Values that occur in rows, sorted by their UTF-8 bytes. */
 export interface FoundValues extends ReadPoint {
   readonly values: readonly string[];
 }
 
-/** One change of the log, in the order of commits. */
+/** One entry of the change log; entries are in the order of commits. */
 export interface LogEntry {
-  /** Strictly increasing, 19 digits. */
+  /** 19 digits; each entry has a larger one than the entry before it. */
   readonly resourceVersion: string;
   readonly type: TypeKey;
   readonly incarnation: string;
@@ -160,87 +173,94 @@ export interface LogEntry {
   readonly name: string;
   readonly uid: string;
   /**
-   * Undefined: the object did not exist before. An object of another uid is a deletion and an addition, two entries.
+   * The object before the change; undefined when it did not exist. When an object is recreated with another uid, the
+   * log has two entries: a deletion and an addition.
    */
   readonly before: Uint8Array | undefined;
-  /** Undefined: deleted. */
+  /** The object after the change; undefined when it was deleted. */
   readonly after: Uint8Array | undefined;
 }
 
-/** Limits in which stores differ. */
+/** Limits that differ between stores. */
 export interface StoreLimits {
-  /** Largest decimal offset that is not refused. */
+  /** Larger offsets are refused. */
   readonly maxOffset: number;
 }
 
 /**
- * Keeps rows, answers queries, remembers changes.
- * All methods reject with GatewayError INDEX_UNAVAILABLE while the store cannot answer.
+ * Stores rows, answers queries and keeps a log of changes. All methods reject with GatewayError INDEX_UNAVAILABLE while
+ * the store cannot answer.
  */
 export interface IndexStore {
   /**
-   * 16 random hexadecimal digits, others when the store is built anew. What another store has issued is not valid
-   * here.
+   * 16 random hexadecimal digits, new whenever the store is built again. ResourceVersions and continue tokens of a
+   * store with another id are not valid here.
    */
   readonly id: string;
   readonly limits: StoreLimits;
 
-  /** What is kept, of every incarnation or of one. There are tens of thousands: see stored-types.ts. */
+  /** The stored types of one incarnation, or of all. There can be tens of thousands; stored-types.ts remembers them. */
   types(incarnation?: string): Promise<readonly StoredType[]>;
-  /** Rows of one type as stored, sorted by namespace and name. */
+  /** The versions of all rows of one type, sorted by namespace and name. */
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
   /**
-   * Changes whenever {@link types} would name another incarnation or type, or one became whole or stopped being so; not
-   * with every row. A write that changes it has done so when it is answered.
+   * A text that changes when {@link types} would name another incarnation or type, or when the first complete list of a
+   * type was stored or lost, but not with every row. It has changed before the write that caused it is answered.
    */
   catalogVersion(): Promise<string>;
   /**
-   * @throws FencedError (rejects) when `writer` no longer holds its shard
-   * @throws IndexFullError (rejects) when the store takes no more rows of the type
+   * Commits a batch.
+   * @throws FencedError (rejects) when `writer` no longer owns its shard
+   * @throws IndexFullError (rejects) when the store accepts no more rows of the type
    */
   apply(batch: WriteBatch, writer?: ShardWriter): Promise<Commit>;
   /**
-   * Deletes all rows of an incarnation, or of one of its types; each is an entry of the log. Writes take effect in the
-   * order of the calls. @throws FencedError (rejects) as `apply`; then some of the rows may be gone
+   * Deletes all rows of an incarnation, or of one of its types. Each deletion is an entry of the log. Writes take
+   * effect in the order of the calls.
+   * @throws FencedError (rejects) as `apply` does; some of the rows may be deleted then
    */
   forget(incarnation: string, type?: ResourceType, writer?: ShardWriter): Promise<Commit>;
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
   /**
-   * @throws GatewayError (rejects) BAD_REQUEST with `refuse` when more objects would have to be read than a question
-   * may
+   * The number of rows.
+   * @throws GatewayError (rejects) with code BAD_REQUEST when `overBudget` is set and more bodies would have to be
+   *   read than a question may
    */
   count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted>;
-  /** @throws GatewayError (rejects) BAD_REQUEST when more objects would have to be read than a question may */
+  /**
+   * How many rows have each value of `by`.
+   * @throws GatewayError (rejects) with code BAD_REQUEST when more bodies would have to be read than a question may
+   */
   facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<Facets>;
   /**
-   * Values of a label or path that begin with `prefix`, among the rows of the query. @throws GatewayError (rejects) as
-   * `facets`
+   * The values of a label or path that begin with `prefix`, among the rows of the query.
+   * @throws GatewayError (rejects) as `facets` does
    */
   values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<FoundValues>;
 
-  /** Where a read of now would be: everything committed before the call is in it. */
+  /** The current state of the index. It includes everything that was committed before the call. */
   readPoint(): Promise<ReadPoint>;
-  /** The newest 19-digit resourceVersion that this process knows of; its changes are all readable. */
+  /** The newest resourceVersion (19 digits) that this process knows of. All changes up to it can be read. */
   resourceVersion(): string;
-  /** Oldest resourceVersion from which `changes` can still go on. */
+  /** The oldest resourceVersion from which `changes` can continue. */
   oldestResourceVersion(): Promise<string>;
   /**
-   * Whether a text has the form and the check digits of this store's resourceVersions, as one in a thousand of another
-   * store's has.
+   * Whether a text has the form and check digits of this store's resourceVersions. One in a thousand versions of
+   * another store passes too.
    */
   canBeOwn(resourceVersion: string): boolean;
   /**
-   * Whether `changes` can go on from exactly there: false for what is older than the log, and for what this store has
-   * not issued.
+   * Whether `changes` can continue from exactly this version. False when it is older than the log, and when this store
+   * has not given it out.
    */
   isInLog(resourceVersion: string): Promise<boolean>;
   /**
-   * Entries after `resourceVersion` of these types, oldest first, at most `limit`. @throws GatewayError (rejects)
-   * EXPIRED where {@link isInLog} is false
+   * Log entries of these types after `resourceVersion`, oldest first, at most `limit`.
+   * @throws GatewayError (rejects) with code EXPIRED when {@link isInLog} is false
    */
   changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]>;
-  /** Called after each commit that changed something. Returns the function that ends it. */
+  /** Calls the listener after each commit that changed something. Returns a function that removes the listener. */
   onCommit(listener: (resourceVersion: string) => void): () => void;
 
   close(): Promise<void>;

@@ -1,16 +1,16 @@
-// Remembers which types a store keeps. There are tens of thousands of them in a fleet, and they seldom change.
+// Remembers which types a store contains. A fleet has tens of thousands of types, and they seldom change.
 import type { IndexStore, StoredType } from './store.ts';
 
 /**
- * What the store keeps, read again only when its catalog has changed: the same array until then, whose positions and
- * counts may be old. Rejects as the store does.
+ * The stored types, read again only when the store's catalog has changed. Until then it is the same array, whose
+ * positions and counts may be outdated. Rejects when the store cannot answer.
  */
 export type StoredTypes = () => Promise<readonly StoredType[]>;
 
 export function makeStoredTypes(store: Pick<IndexStore, 'types' | 'catalogVersion'>): StoredTypes {
   let known: { readonly version: string; readonly types: Promise<readonly StoredType[]> } | undefined;
   return async () => {
-    // Before the types, which are then as new as the version or newer.
+    // The version is read first. In the other order, old types could be kept under a newer version.
     const version = await store.catalogVersion();
     if (known?.version === version) return await known.types;
     const read = { version, types: store.types() };

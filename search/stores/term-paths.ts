@@ -1,13 +1,13 @@
-// What terms of a row are called. A term is a label, or the value of an indexed path; stores find rows by both alike.
+// The names of terms. A term is a label, or the value of an indexed path; stores find rows by both in the same way.
 import type { PathStep } from '../../lib/json/path-step.ts';
 
-/** Of a label's key. */
+/** The term path of a label. */
 export const labelPath = (key: string): string => `l:${key}`;
 
-/** Of an indexed path, as `printPath` writes it. */
+/** The term path of an indexed path, in the form that `printPath` writes. */
 export const fieldPath = (path: string): string => `f:${path}`;
 
-/** The label a path is, if it is `metadata.labels['key']`. */
+/** The key of a label when the path is `metadata.labels['key']`; otherwise undefined. */
 export function labelKey(path: readonly PathStep[]): string | undefined {
   const [metadata, labels, key] = path.map((step) => (step.kind === 'key' ? step.key : undefined));
   return path.length === 3 && metadata === 'metadata' && labels === 'labels' ? key : undefined;

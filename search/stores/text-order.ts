@@ -1,12 +1,12 @@
-// The order of texts as stores compare them, and that of rows by their keys.
+// The order in which stores compare texts, and the order of object keys.
 import type { ObjectKey } from '../types.ts';
 
-/** The order of a code unit: surrogates come after all others. */
+/** Rank of a UTF-16 unit in the order of code points: surrogates come after all other units. */
 export function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** By code points, which is the order of UTF-8 bytes. */
+/** Compares by code points, which is the order of UTF-8 bytes. */
 export function compareText(one: string, other: string): number {
   if (one === other) return 0;
   const length = Math.min(one.length, other.length);
@@ -20,7 +20,7 @@ export function compareText(one: string, other: string): number {
   return one.length - other.length;
 }
 
-/** By namespace, then by name, in the order of JavaScript. */
+/** Compares by namespace, then by name, both by UTF-16 units as JavaScript does. */
 export function compareKeys(one: ObjectKey, other: ObjectKey): number {
   return compareUnits(one.namespace, other.namespace) || compareUnits(one.name, other.name);
 }

@@ -1,6 +1,6 @@
-// Follows one cluster: which life of it is there, and what the index says of it. Easy to get wrong: a member made anew
-// behind the same address must lose every row of its former life before the first of the new one is written, or two
-// lives would be listed as one.
+// Follows one cluster: finds out which incarnation (life) of it exists, and reports its state to the index. Easy to get
+// wrong: when a cluster was set up anew behind the same address, every row of its former life must be deleted before
+// the first new row is written. Otherwise both lives would be listed as one cluster.
 import { FencedError } from '../stores/fenced-error.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
@@ -158,7 +158,7 @@ class FollowedCluster implements ClusterSync {
     }
   }
 
-  /** For good: another process follows the cluster, or this one cannot. */
+  /** Stops following for good, because another process follows the cluster or this process cannot. */
   #end(error: unknown): void {
     this.#enter(setbackOf(error, this.#options.cluster.name, 'index').fault);
     this.#closing.abort();

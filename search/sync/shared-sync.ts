@@ -1,6 +1,6 @@
-// How members are followed, for several processes that share one index: the one that writes follows them and tells the
-// others, which answer from what they were told. A process that begins to write goes on from the positions in the
-// store.
+// The state of following clusters, for several processes that share one index. The process that writes the index
+// follows the clusters and sends its state to the others, which answer with the state they received. A process that
+// becomes the writer continues from the sync positions in the store.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from '../peers.ts';
@@ -9,25 +9,29 @@ import type { ClusterState, PartState, SyncHandle, TypeState } from './sync-type
 
 export interface SharedSyncOptions {
   readonly peers: IndexPeers;
-  /** Resolves when this process writes. */
+  /** Resolves when this process has become the one that writes the index. */
   readonly writing: Promise<void>;
-  /** Begins to follow. */
+  /** Begins to follow the clusters. */
   readonly start: () => Promise<SyncHandle>;
-  /** The members cannot be followed: the index must be closed and started again. */
+  /** Called when the clusters cannot be followed: the index must be closed and started again. */
   readonly onBroken: (error: unknown) => void;
 }
 
-/** Changes within this time are told together. */
+/** Changes within this time are sent together. */
 const gatherMs = 100;
-/** Confirmations and progress have no event. */
+/** Confirmations and progress of lists have no event, so the state is also sent at this interval. */
 const tellEveryMs = 2_000;
-/** A writer that is there answers at once; without any, this process is about to be it. */
+/**
+ * How often a process asks for the state until it gets one. A running writer answers at once; without a writer, one of
+ * the processes will soon become it.
+ */
 const askEveryMs = 500;
 const longestAsks = 40;
 
 /**
- * Resolves when this process follows the members, or was told how another does.
- * @throws GatewayError (rejects) INDEX_UNAVAILABLE when nobody tells for long, or all processes end
+ * Resolves when this process follows the clusters itself, or has received the state from the process that does.
+ * @throws GatewayError (rejects) with code INDEX_UNAVAILABLE when no state arrives for a long time, or the gateway is
+ *   shutting down
  */
 export async function startSharedSync(options: SharedSyncOptions): Promise<SyncHandle> {
   const sync = new SharedSync(options);
@@ -51,7 +55,7 @@ class SharedSync implements SyncHandle {
   #starting: Promise<void>;
   #telling: NodeJS.Timeout | undefined;
   #gathering: NodeJS.Timeout | undefined;
-  /** What was told last, or what others have told; by UID. */
+  /** The state that was last sent, or last received from the writer, by uid of the cluster record. */
   #told = new Map<string, ToldState>();
   #isClosed = false;
 
@@ -104,7 +108,7 @@ class SharedSync implements SyncHandle {
     this.#isClosed = true;
     this.#endMessages();
     for (const timer of [this.#asking, this.#telling, this.#gathering]) clearTimeout(timer);
-    // A process that never writes has nothing to wait for.
+    // A process that has not begun to follow has nothing to wait for.
     if (this.#own !== undefined || this.#isBeginning) await this.#starting;
     await this.#own?.close();
   }
@@ -145,7 +149,8 @@ class SharedSync implements SyncHandle {
     if (this.#own !== undefined) return;
     const now = new Map(changed.map((state) => [state.uid, toldState(state)]));
     const all = uids.map((uid) => [uid, now.get(uid) ?? this.#told.get(uid)] as const);
-    // Told before this process could hear it: the next message that was asked for has all of them.
+    // Some states were sent before this process listened. It has asked for all of them, so the next message is
+    // complete.
     if (all.some(([, told]) => told === undefined)) return;
     this.#told = new Map(all as readonly (readonly [string, ToldState])[]);
     clearInterval(this.#asking);

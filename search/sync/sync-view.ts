@@ -1,17 +1,24 @@
-// What answers say of how clusters are followed: their warnings, their age, what is being read for the first time. Who
-// answers need not be who follows a cluster, so answers ask this and not the followers.
+// The state of following the clusters, as answers need it for warnings and ages. In a gateway with several workers, the
+// process that answers may be another one than the process that follows a cluster, so answers use this interface and
+// not the followers themselves.
 import type { ResourceType, TypeKey } from '../types.ts';
 import type { ClusterState, PartState, SyncHandle } from './sync-types.ts';
 
-/** How clusters are followed, by whichever process. */
+/** The state of following the clusters, whichever process does it. */
 export interface SyncView {
-  /** One entry a cluster that is indexed, sorted by name. */
+  /** The state of each indexed cluster, sorted by name. */
   state(): readonly ClusterState[];
-  /** What there is to say of these types, unsorted: every answer asks for it, and there may be thousands of types. */
+  /**
+   * For each cluster, the states of those of these types that are not up to date, in no order. Every answer calls this,
+   * so it must be quick with thousands of types.
+   */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
-  /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
+  /**
+   * When the cluster last confirmed the type, in Unix milliseconds. Undefined when it never did, or when the type is
+   * not indexed.
+   */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
-  /** Another number whenever listeners are called. */
+  /** A number that changes whenever the listeners are called. */
   readonly version: number;
   /**
    * Calls the listener when clusters, incarnations, types or phases have changed; progress alone does not count.
@@ -23,7 +30,7 @@ export interface SyncView {
 /** The view of a process that follows all clusters itself. */
 export function localSyncView(sync: SyncHandle): SyncView {
   let version = 0;
-  // Before any other listener, so that those see the new number.
+  // Added before any other listener, so that the others see the new number.
   sync.onChange(() => void (version += 1));
   return {
     state: () => sync.state(),

@@ -1,21 +1,21 @@
-// What one entry of the log is for one watcher: an addition, a change, a deletion or nothing. An object that leaves the
-// selector is deleted for that watcher, with its body as it was before. One that the watcher may no longer see is
-// deleted with its name only, never with a newer body.
+// Turns one entry of the change log into what one watcher sees: an addition, a change, a deletion or nothing. When an
+// object stops matching the selector, the watcher gets a deletion with the last body that matched. When the watcher
+// loses the right to see it, the deletion has only the object's name, never a newer body.
 import type { LogEntry } from '../stores/store.ts';
 import type { RowKey } from '../query/match.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 
-/** What a watcher is sent of an object. */
+/** An event for a watcher: its type and the bytes of the object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly raw: Uint8Array;
 }
 
-/** Whether the object is among those a watcher has asked for. */
+/** Whether the object matches what the watcher has asked for. */
 export type IsAskedFor = (raw: Uint8Array, key: RowKey) => boolean;
 
-/** The change as the watcher sees it, rights left out. */
+/** The event for this watcher, without regard to rights. Undefined: no event. */
 export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | undefined {
   const { before, after } = entry;
   const was = before !== undefined && isAskedFor(before, entry);
@@ -24,7 +24,7 @@ export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | unde
   return was ? { type: 'DELETED', raw: before } : undefined;
 }
 
-/** Which object it is, and nothing of what is in it. */
+/** Identifies an object and shows nothing of its contents. */
 export interface Identity {
   readonly cluster: string;
   readonly namespace: string;
@@ -32,7 +32,7 @@ export interface Identity {
   readonly uid: string;
 }
 
-/** The object of a deletion that shows nothing but the identity; `resourceVersion` is the index's. */
+/** An object with nothing but its identity, for a deletion. @param resourceVersion of the index */
 export function identityObject(type: TypeInfo, row: Identity, resourceVersion: string): Buffer {
   return Buffer.from(
     JSON.stringify({
@@ -49,12 +49,12 @@ export function identityObject(type: TypeInfo, row: Identity, resourceVersion: s
   );
 }
 
-/** A text for which of all rows a row is. */
+/** A text that identifies a row among all rows of the index. */
 export function rowIdentity(row: Pick<LogEntry, 'incarnation' | 'type' | 'namespace' | 'name'>): string {
   return `${row.incarnation} ${row.type} ${row.namespace} ${row.name}`;
 }
 
-/** The stored type of an entry. */
+/** The type of a log entry, or undefined when it is not among `types`. */
 export function typeOf(types: readonly TypeInfo[], entry: Pick<LogEntry, 'type'>): TypeInfo | undefined {
   return types.find((type) => typeKey(type) === entry.type);
 }

@@ -1,64 +1,68 @@
-// Reads the change log of the store for all watchers together. A watcher keeps only how far it has read, so a slow one
-// costs no memory. Watchers that are up to date share one reading of the same part of the log. Commits wake only those
-// who watch their types.
+// Reads the store's change log for all watchers together. A watcher only keeps its position, so a slow one costs no
+// memory. Watchers at the same position share one read. A commit wakes only watchers of the types that changed.
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
-/** A part of the log, and how far one has read with it. */
+/** A part of the change log. */
 export interface Reading {
   readonly entries: readonly LogEntry[];
-  /** 19 digits. */
+  /** The resourceVersion (19 digits) up to which these entries are complete; read on from here. */
   readonly reached: string;
-  /** More is there to be read at once. */
+  /** True when more entries can be read at once. */
   readonly isMore: boolean;
 }
 
-/** What of a store a feed reads. */
+/** The methods of a store that a feed uses. */
 export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersion'>;
 
-/** See the file comment. */
+/** The change log of a store, shared by all watchers. */
 export interface ChangeFeed {
   /**
-   * @param seen a version that the store has shown: all up to it is read. A reader of the store sees commits before
-   *   listeners here are called, and before what was read for others is forgotten.
-   * @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far
+   * Reads changes of these types after `from`.
+   * @param seen a resourceVersion that the caller has already seen in the store. The result covers everything up to
+   *   it. (A reader can see a commit before this process is told of it.)
+   * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back to `from`
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
   /**
-   * Called soon after commits with changes of one of these types, once for several commits. Returns the way to end it.
+   * Calls the listener soon after commits that changed one of these types, once for several commits. Returns a function
+   * that removes the listener.
    */
   onCommit(listener: () => void, types: readonly TypeKey[]): () => void;
-  /** Watchers now. */
+  /** Number of watchers. */
   readonly size: number;
   close(): void;
 }
 
 const entriesAtOnce = 500;
-/** Readings remembered for other watchers; they hold bodies. */
+/** The most reads whose entries are kept for other watchers. Entries hold whole objects. */
 const mostRemembered = 16;
 /**
- * Commits within this time are announced together: each member commits on its own, and after each announcement every
- * watcher of other types reads.
+ * Commits within this time are announced together. Each cluster commits on its own, and each announcement makes the
+ * feed read once for every set of watched types.
  */
 const togetherMs = 10;
 
-/** A part of the log without changes of some types. */
+/** A range of resourceVersions in which some types have no changes. */
 interface Stretch {
   readonly from: string;
   readonly to: string;
 }
 
-/** Watchers of the same types. */
+/** All watchers of the same types. */
 interface Audience {
   readonly types: readonly TypeKey[];
   readonly listeners: Set<() => void>;
-  /** Up to where commits were announced, or found to be of other types. */
+  /** The latest range that is known to hold no changes of these types. */
   quiet: Stretch;
-  /** The stretch before the last announcement: watchers that were woken by it read on from its end, all together. */
+  /**
+   * The range without changes before the last announcement. Watchers that were woken by it all read on from the end of
+   * this range, so they share one read.
+   */
   quietBefore: Stretch | undefined;
 }
 
-/** Makes one over a store. */
+/** Makes a feed over a store. */
 export function makeChangeFeed(store: FeedStore): ChangeFeed {
   const audiences = new Map<string, Audience>();
   let size = 0;
@@ -73,7 +77,7 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
     if (size > 0) announcing ??= setTimeout(announce, togetherMs);
   });
   const readNow = async (from: string, types: readonly TypeKey[], seen: string): Promise<Reading> => {
-    // Read before the entries are, so that none up to it can be missing.
+    // Taken before the entries are read. Taken afterwards, it could cover a commit whose entries are missing.
     const committed = store.resourceVersion();
     const target = seen > committed ? seen : committed;
     const entries = await store.changes(from, types, entriesAtOnce);
@@ -96,14 +100,14 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
     if (seen === '') return known;
     return known.then((reading) => (reading.isMore || reading.reached >= seen ? reading : anew()));
   };
-  /** Reads once for all of them. */
+  /** Reads once for all watchers of the same types, and wakes them if something has changed. */
   const tell = async (audience: Audience): Promise<void> => {
     const from = audience.quiet.to;
-    // Watchers that read meet the same error, and tell their clients.
+    // An error is ignored here: woken watchers read too, meet the same error and report it to their clients.
     const reading = await readShared(from, audience.types).catch(() => undefined);
     const { quiet } = audience;
     const isNothing = reading?.entries.length === 0;
-    // Another announcement may have come further meanwhile.
+    // Another announcement may have moved the range on during the read; then it must not be set back.
     if (reading !== undefined && from === quiet.to) {
       const { reached } = reading;
       if (isNothing) audience.quiet = { from: quiet.from, to: reached };

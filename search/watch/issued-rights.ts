@@ -1,6 +1,6 @@
-// Under which rights clients got to the positions they hold: a watch that resumes there must first catch up with later
-// changes of rights. A client may have its position from another client's answer. So an unknown position is no reason
-// to refuse, and a position that was issued under two sets of rights is.
+// Remembers under which rights clients were given a resourceVersion. A watch that resumes there must first report what
+// has changed in the rights since. A client may use a resourceVersion from another client's answer, so an unknown one
+// is accepted. One that was given out under two different sets of rights is refused.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -11,21 +11,21 @@ import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
 /**
- * See the file comment. It is forgotten with the process. For positions that another process has issued, or this one
- * to somebody else, the roles and bindings in the log decide.
+ * The rights under which positions were given out; kept in memory only. For a position from another process, or from
+ * before a restart, the rights are worked out from the roles and bindings in the change log.
  */
 export interface IssuedRights {
-  /** All up to `position` was answered to this question under these rights. */
+  /** Notes that everything up to `position` was sent for this question under these rights. */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
-   * Rights under which lists and watches of this question have brought its user to `position`, if they were others than
-   * those of now.
+   * The rights under which the user was brought to `position`, when they differ from the current rights; undefined when
+   * they are the same.
    * @param question of a watch
-   * @param scopeNow of the watch
-   * @param listScope what a list would show, read after `scopeNow`
-   * @param scopeThen what a list or watch would have shown at `position`; undefined when nobody can say
-   * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed
-   *   since in a way that nobody can say
+   * @param scopeNow current rights of the watch
+   * @param listScope gives the current rights of a list; called after `scopeNow` was read
+   * @param scopeThen gives the rights of a list or watch as they were at `position`; undefined when that is not known
+   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several rights, or when
+   *   the rights at that time cannot be determined
    */
   before(
     question: PlanQuestion,
@@ -36,7 +36,7 @@ export interface IssuedRights {
   ): Promise<RowScope | undefined>;
 }
 
-/** Positions that were issued under the same rights. */
+/** A range of positions that were given out under the same rights. */
 interface Stretch {
   readonly scope: RowScope;
   readonly from: string;
@@ -44,12 +44,12 @@ interface Stretch {
 }
 
 const rightsKeys = rightsTypes.map(typeKey);
-/** Users and what they ask for. */
+/** The most questions (a user with types and clusters) that are remembered. */
 const mostQuestions = 2_000;
-/** Rights change seldom; what is older is no longer known. */
+/** The most ranges kept for each question. Rights change seldom; older ranges are dropped. */
 const mostStretches = 4;
 
-/** Of a process that has issued nothing yet. */
+/** Makes an empty memory of given-out positions. */
 export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRights {
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
@@ -85,7 +85,8 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
           under.map(({ scope }) => scope),
         );
       }
-      // Every cluster that comes or goes brings or takes its roles and bindings, too.
+      // Without changes of roles or bindings since `position`, the rights are the same. Clusters that were added or
+      // removed also add or remove roles and bindings, so they are noticed here too.
       if (!isSame && others.size === 0 && (await store.changes(position, rightsKeys, 1)).length > 0) {
         for (const verb of ['list', 'watch'] as const) {
           const then = await scopeThen(verb);

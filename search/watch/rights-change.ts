@@ -1,6 +1,6 @@
-// What a watcher is sent when its rights have changed: what it may no longer see is deleted, what it may now see is
-// added. Easy to get wrong: of an object that is out of reach nothing newer may be sent, also not what changed between
-// the last event and the loss of the right.
+// What a watcher is sent when its rights have changed: objects it may no longer see are deleted, objects it may now see
+// are added. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent, not
+// even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
@@ -11,13 +11,16 @@ import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
 import type { ChangeFeed } from './feed.ts';
 
-/** More than this, and the watcher must list again. */
+/** When more rows than this are lost or gained, the watcher must list again. */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
-/** Changes under rights that stayed as they are. */
+/**
+ * The most log entries that are collected of objects which the watcher could see before the change of rights and still
+ * can.
+ */
 const mostEntries = 20_000;
 
-/** What happened to one object for the watcher. */
+/** What happens to one object: a change as in the log (`entry`), the loss of the right to see it, or the gain of it. */
 export type RightsEvent =
   | { readonly kind: 'entry'; readonly entry: LogEntry }
   | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
@@ -32,21 +35,22 @@ export interface RightsEvents {
   readonly rightsVersion: string;
 }
 
-/** From one scope to another. */
+/** The rights of a watch change from `before` to `after`. */
 export interface ScopeChange {
   readonly query: ListQuery;
   readonly types: readonly TypeKey[];
   readonly before: RowScope;
   readonly after: RowScope;
-  /** Up to where the watcher has events under the scope before. */
+  /** The resourceVersion up to which the watcher has events under the rights `before`. */
   readonly position: string;
-  /** Whether the object as it was is one the watcher knows. */
+  /** Whether the object, as it was before this log entry, matched what the watcher asked for. */
   readonly wasSent: (entry: LogEntry) => boolean;
 }
 
 /**
- * What to send, and up to where that is.
- * @throws GatewayError (rejects) EXPIRED when more than 1,000 rows come or go, or the log is too short
+ * The events to send, and the resourceVersion they reach.
+ * @throws GatewayError (rejects) with code EXPIRED when more than 1,000 rows are lost or gained, or the log does not
+ *   reach back far enough
  */
 export async function rightsEvents(
   store: Pick<IndexStore, 'list' | 'count'>,
@@ -67,12 +71,12 @@ export async function rightsEvents(
     const could = scopeAllows(before, entry);
     const can = scopeAllows(after, entry);
     if (could && can) {
-      // A watch that is taken up after a long time: what has changed since may be anything.
+      // A watch may resume after a long time, so the number of changes since then is limited.
       bytes += (entry.before?.length ?? 0) + (entry.after?.length ?? 0);
       if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
     }
     if (!could || can || settled.has(rowIdentity(entry))) continue;
-    // Made after the last event, it was never sent, and now will not be.
+    // An object that was created after the watcher's last event was never sent, so its loss is not reported either.
     settled.add(rowIdentity(entry));
     if (wasSent(entry)) events.push({ kind: 'lost', row: entry });
   }

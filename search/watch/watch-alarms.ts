@@ -1,16 +1,16 @@
-// What wakes a watch: a commit, rights that may have changed, a bookmark that is due, the end of its time.
+// Wakes a watch: at a commit, when rights may have changed, when a bookmark is due, and when its time is up.
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 
 type Alarm = 'rightsChanged' | 'bookmarkDue' | 'timeUp';
 
-/** One watch's alarms. */
+/** The timers and listeners of one watch. */
 export class WatchAlarms {
   readonly #rung = new Set<Alarm>();
   #isAwake = true;
   #resolve: () => void = () => undefined;
   #ends: readonly (() => void)[] = [];
 
-  /** Sets all of them; `end` ends them. */
+  /** Starts all timers and listeners; `end` stops them. */
   set(
     { timeoutMs, bookmarks, keys, onRightsChange }: WatchQuestion,
     { feed, bookmarkIntervalMs, rightsPollMs }: WatchDependencies,
@@ -32,7 +32,7 @@ export class WatchAlarms {
     this.wake();
   }
 
-  /** Whether it has rung since it was last taken. */
+  /** Whether this alarm has rung since the last call of `take` for it. */
   take(alarm: Alarm): boolean {
     return this.#rung.delete(alarm);
   }
@@ -42,7 +42,7 @@ export class WatchAlarms {
     this.#resolve();
   }
 
-  /** Resolves at the next alarm or commit; at once when there was one since the last call. */
+  /** Resolves at the next alarm or commit, or at once if there was one since the last call. */
   async idle(): Promise<void> {
     if (!this.#isAwake) {
       await new Promise<void>((resolve) => {

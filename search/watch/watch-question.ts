@@ -1,4 +1,4 @@
-// What is watched, and what a watch uses of the rest.
+// What a client watches, and what a watch needs to answer it.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Warning } from '../api/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
@@ -9,7 +9,7 @@ import type { IndexStore, RowRead } from '../stores/store.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
 import type { ChangeFeed } from './feed.ts';
 
-/** What a watch needs of the rest. */
+/** The parts of the index that a watch uses. */
 export interface WatchDependencies {
   readonly store: Pick<IndexStore, 'list' | 'count' | 'resourceVersion'>;
   readonly feed: ChangeFeed;
@@ -20,36 +20,36 @@ export interface WatchDependencies {
   onError(error: unknown): void;
 }
 
-/** An object of an event, and where it is from. */
+/** The object of an event, with its type and cluster. */
 export type EventRow = Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>;
 
-/** Objects as the watcher wants to have them. */
+/** Turns rows into the objects that the watcher asked for, such as Tables or another version. */
 export interface EventForm {
   object(row: EventRow): Buffer;
   bookmark(resourceVersion: string, annotations: Readonly<Record<string, string>> | undefined): Buffer;
 }
 
-/** What is watched. */
+/** What a client watches. */
 export interface WatchQuestion {
   readonly query: ListQuery;
   readonly matches: (raw: Uint8Array, key: RowKey) => boolean;
   readonly types: readonly TypeInfo[];
   readonly keys: readonly TypeKey[];
   readonly form: EventForm;
-  /** Undefined: begin with the rows there are. */
+  /** The resourceVersion after which to begin. Undefined: send all existing rows first. */
   readonly after: string | undefined;
   /**
-   * Resolves with the rights that the client had when it reached `after`, or with undefined when they are the same as
-   * now. This field is undefined for a watch that begins without `after`.
-   * @throws GatewayError (rejects) EXPIRED when the client has to list again
+   * Gives the rights that the client had when it reached `after`, or undefined when they are the same as now. This
+   * field is itself undefined for a watch without `after`.
+   * @throws GatewayError (rejects) with code EXPIRED when the client has to list again
    */
   readonly before: ((scopeNow: RowScope) => Promise<RowScope | undefined>) | undefined;
-  /** Whether a bookmark marks the end of the rows there are. */
+  /** Whether to send a bookmark after the existing rows (`k8s.io/initial-events-end`). */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
-  /** Undefined: as long as the client likes. */
+  /** Undefined: no limit. */
   readonly timeoutMs: number | undefined;
-  /** Rows that are hidden or old at the start, of clusters the caller may know of. */
+  /** Says which clusters are missing or outdated at the start. Names only clusters that the caller may know of. */
   readonly warnings: readonly Warning[];
   /**
    * Reads the rights that the watcher has now. The same object is returned while they have not changed.
@@ -57,8 +57,8 @@ export interface WatchQuestion {
    * @throws GatewayError (rejects) when the rights cannot be decided
    */
   readonly visible: (atLeast?: string) => Promise<RowScope>;
-  /** As `onChange` of the rights, of this question. */
+  /** Calls the listener when the rights of this question may have changed. Returns a function that removes it. */
   readonly onRightsChange: (listener: () => void) => () => void;
-  /** Called when the client gets a position to go on from, with the rights up to there. */
+  /** Called when the client is given a position from which it can resume, with the rights that applied up to there. */
   readonly onReached: (position: string, scope: RowScope) => void;
 }

@@ -1,6 +1,6 @@
-// One watch while it runs: reads rows and changes, judges each by the rights of its moment, and writes events. Rights
-// are read after the changes they decide about: otherwise a change that came together with the loss of a right would be
-// sent.
+// One running watch: reads rows and changes, checks each against the current rights, and writes events. Easy to get
+// wrong: rights must be read after the changes that they decide about. Otherwise a change would be sent that was made
+// together with the loss of the right to see it.
 import type { AnswerBody } from '../api/answer-body.ts';
 import { scopeAllows } from '../api/visible.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -14,7 +14,7 @@ import type { EventRow, WatchDependencies, WatchQuestion } from './watch-questio
 const writeBytes = 64 * 1024;
 const lineEnd = Buffer.from('}\n');
 
-/** One watcher: how far its events have come, and under which rights. */
+/** One watch: up to which position its events were sent, and under which rights. */
 export class WatchRun {
   readonly #body: AnswerBody;
   readonly #question: WatchQuestion;
@@ -38,7 +38,7 @@ export class WatchRun {
     this.#position = position;
   }
 
-  /** The rows there are. */
+  /** Sends all existing rows as ADDED events. */
   async sendRows(chunks: AsyncIterable<readonly RowRead[]>): Promise<void> {
     for await (const rows of chunks) {
       for (const row of rows) this.#add('ADDED', this.#question.form.object(row));
@@ -47,7 +47,7 @@ export class WatchRun {
     if (this.#question.bookmarks && !this.#question.marksInitialEnd) await this.bookmark();
   }
 
-  /** @returns whether more can be sent at once */
+  /** Sends the next changes. @returns whether more can be sent at once */
   async sendChanges(): Promise<boolean> {
     const { entries, reached, isMore } = await this.#dependencies.feed.read(this.#position, this.#question.keys);
     const changes = entries.flatMap((entry) => {
@@ -61,7 +61,10 @@ export class WatchRun {
     return isMore;
   }
 
-  /** @returns whether the rights have changed; then all that follows from it was sent */
+  /**
+   * Reads the rights again, and sends what a change of them means for the client.
+   * @returns whether they have changed
+   */
   async followRights(): Promise<boolean> {
     let after = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
@@ -80,7 +83,8 @@ export class WatchRun {
       } else {
         const type = typeOf(types, event.row);
         if (type === undefined) continue;
-        // It is made in the version that is asked for: no incarnation, so it is not rewritten.
+        // The object is already in the version that the client asked for. Without an incarnation it is not converted
+        // again.
         await this.#send('DELETED', { ...event.row, incarnation: '', raw: identityObject(type, event.row, position) });
       }
     }
@@ -102,7 +106,10 @@ export class WatchRun {
     });
   }
 
-  /** Rights of the bookmark's position: a watch that goes on from there at another process reads those in the log. */
+  /**
+   * Sends a bookmark. Rights are brought up to date first: a watch that resumes from this bookmark at another process
+   * works out its rights from the log up to the same position.
+   */
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
     await this.followRights();
     this.#question.onReached(this.#position, this.#scope);
@@ -119,7 +126,10 @@ export class WatchRun {
     if (this.#bytes > writeBytes) await this.#flush();
   }
 
-  /** Objects keep the member's resourceVersion, so only a bookmark says where a client can go on. */
+  /**
+   * Writes the collected events, followed by a bookmark if the client takes them. Objects carry the resourceVersion of
+   * their own cluster, so only a bookmark tells a client from where it can resume.
+   */
   async #flushEvents(): Promise<void> {
     if (this.#question.bookmarks) await this.bookmark();
     else await this.#flush();

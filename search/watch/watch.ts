@@ -1,4 +1,4 @@
-// A watch on the index: the rows there are, then every change of them, until one side ends it.
+// A watch on the index: first the existing rows, then every change, until the client or the server ends it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
@@ -9,7 +9,7 @@ import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';
 
-/** Watches until one side ends it. @throws GatewayError (rejects) only while nothing was sent */
+/** Runs a watch until the client or the server ends it. @throws GatewayError (rejects) only before anything was sent */
 export async function watchRows(
   request: IndexRequest,
   question: WatchQuestion,
@@ -65,7 +65,7 @@ async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }:
   if (marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
 }
 
-/** Changes, as they come, until the client is gone or the time is up. */
+/** Sends changes as they come, until the client is gone or the time is up. */
 async function follow(
   run: WatchRun,
   body: AnswerBody,
@@ -96,7 +96,7 @@ async function fail(
   try {
     await body.write(errorEvent(statusJson(shown)));
   } catch {
-    // The client has gone meanwhile.
+    // The client disconnected in the meantime.
   }
   body.end();
 }

@@ -13,7 +13,7 @@ export interface Manager {
   readonly fields: FieldSet;
 }
 
-/** The key that identifies an entry. */
+/** The key of an entry of managedFields. Two entries with the same key describe the same manager. */
 export function managerKey(entry: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>): string {
   return JSON.stringify([entry.manager, entry.operation, entry.apiVersion, entry.subresource]);
 }

@@ -30,7 +30,7 @@ export interface SeedOptions {
   readonly now?: Date;
 }
 
-/** What was created. */
+/** The names of what was created. */
 export interface SeededWorkloads {
   /** The namespaces of teams, without kube-system and the shared services. */
   readonly teamNamespaces: readonly string[];

@@ -80,7 +80,7 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
       if (answer.status === 429) refused.push(answer);
       return answer.status;
     });
-    // 3 seats at the cluster and 10 in the queue: the rest is told at once.
+    // 3 slots of the cluster and 10 in the queue: the rest is told at once.
     await waitFor(() => refused.length === 27);
     for (const { values } of refused) assert.deepEqual(values('retry-after'), ['1']);
     const small = [1, 2, 3].map(() => asked('small'));
@@ -106,7 +106,7 @@ async function over2(): Promise<(user: string) => Promise<Http2Answer>> {
   return (user) => http2Exchange(session, http2Headers('GET', pods('m1'), ['authorization', `Bearer ${user}-token`]));
 }
 
-test('a cluster that does not answer holds its own seats, and requests to another are answered', async () => {
+test('a cluster that does not answer holds its own slots, and requests to another are answered', async () => {
   const stalled = holding();
   const waiting = Array.from({ length: 9 }, () => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('small')])));
   await waitFor(() => site.members[0]!.requests.length === 3);
@@ -161,7 +161,7 @@ test('a user opens so many watches and upgrades and no more, is told with a Stat
   member.release();
 });
 
-test('health is answered while nothing else has a seat', async () => {
+test('health is answered while nothing else has a slot', async () => {
   const member = holding();
   const taken = [1, 2, 3].map(() => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('big')])));
   await waitFor(() => site.members[0]!.requests.length === 3);

@@ -50,7 +50,9 @@ export interface OcmOptions extends GatewaySecretSettings {
   readonly managedServiceAccount: string;
   /** Namespace that holds cluster-gateway's Secrets; undefined when these Secrets are not to be read. */
   readonly secretNamespace: string | undefined;
-  /** The name of the source. `cluster-gateway` when that was named before `ocm`; default `ocm`. */
+  /**
+   * The name of the source: `cluster-gateway` when the operator has listed that source before `ocm`; by default `ocm`.
+   */
   readonly name?: 'ocm' | 'cluster-gateway';
   readonly exec?: ExecSettings;
 }

@@ -1,10 +1,10 @@
-// How functions of templates are declared: each says what it takes, and gets arguments of those types only. A wrong
-// number or type of arguments fails as in Go (text/template, evalCall and validateType).
+// How functions of templates are declared. Each declares its parameters and is only called with arguments of those
+// types. A wrong number or type of arguments fails as in Go (text/template, evalCall and validateType).
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
 import { isList, isMap, typeName, type GoMap, type Value } from '../values.ts';
 
-/** A function that a template may call. */
+/** A function that a template can call. */
 export interface Callable {
   readonly call: (args: readonly Value[], budget: Budget) => Value;
 }
@@ -12,7 +12,7 @@ export interface Callable {
 /** Functions by the name that templates use. */
 export type Functions = Readonly<Record<string, Callable>>;
 
-/** A parameter's type in Go: `any` is interface{}, `number` what sprig casts to int64 or float64. */
+/** The type of a parameter in Go; `any` is interface{}. */
 export type Parameter = 'any' | 'string' | 'int' | 'bool' | 'map' | 'list';
 
 interface Types {
@@ -39,7 +39,7 @@ export function fixed<const P extends readonly Parameter[]>(
   };
 }
 
-/** A function with these parameters and any number of one more type. */
+/** A function with these parameters, followed by any number of arguments of type `rest`. */
 export function variadic<const P extends readonly Parameter[], R extends Parameter>(
   parameters: P,
   rest: R,
@@ -55,7 +55,7 @@ export function variadic<const P extends readonly Parameter[], R extends Paramet
   };
 }
 
-/** Go's nil map: it can be read, and not written to. */
+/** Go's nil map, which can be read but not written. */
 export const nilMap: GoMap = new Map();
 
 function wrongCount(wanted: string, got: number): TemplateError {
@@ -81,7 +81,7 @@ const goTypes: Readonly<Record<Parameter, string>> = {
 };
 
 function checked(value: Value, parameter: Parameter): Value {
-  // A missing key is Go's zero map where a map is wanted.
+  // Where a map is expected, a missing key counts as Go's nil map.
   if (value === undefined && parameter === 'map') return nilMap;
   if (!checks[parameter](value))
     throw new TemplateError(`wrong type for value; expected ${goTypes[parameter]}; got ${typeName(value)}`);

@@ -1,4 +1,4 @@
-// Choosing between values (sprig's defaults.go).
+// Functions that choose between values (sprig's defaults.go).
 import { TemplateError } from '../template-error.ts';
 import { isTrue, textOf } from '../values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';

@@ -1,5 +1,5 @@
-// eq, ne, lt, le, gt, ge and not (text/template, funcs.go). Numbers of the two kinds are never equal nor comparable,
-// and what is neither text, number nor bool can only be compared with nil.
+// The functions eq, ne, lt, le, gt, ge and not (text/template, funcs.go). Comparing an int with a float is an error.
+// Lists and maps can only be compared with nil.
 import { TemplateError } from '../template-error.ts';
 import { byBytes, isTrue, type Value } from '../values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';

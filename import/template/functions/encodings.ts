@@ -1,5 +1,4 @@
-// Base64, hashes and JSON as Go has them. Their output is text like any other: nothing here is random, and nothing asks
-// the machine for anything.
+// Base64, hashes and JSON as in Go. No function here uses random numbers or anything from the machine.
 import { createHash } from 'node:crypto';
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
@@ -8,7 +7,7 @@ import { fixed, type Functions } from './callable.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** base64.StdEncoding.DecodeString; a fault is its text, since sprig's b64dec gives that in place of an error. */
+/** Decodes base64 (base64.StdEncoding). For an invalid text the result is the error message, as in sprig's b64dec. */
 function decoded(text: string): string {
   const fault = base64Fault(text);
   return fault === undefined
@@ -16,7 +15,7 @@ function decoded(text: string): string {
     : `illegal base64 data at input byte ${fault}`;
 }
 
-/** Where Go's decoder stops; undefined for a valid text. Line ends are passed over. */
+/** The position at which Go's decoder stops; undefined for a valid text. Line ends are ignored. */
 function base64Fault(text: string): number | undefined {
   let digits = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -32,7 +31,11 @@ function base64Fault(text: string): number | undefined {
   return digits === 0 ? undefined : text.length - digits;
 }
 
-/** `=` or `==` must end the text. @param digits how many of the last four there are */
+/**
+ * Checks that `=` or `==` ends the text.
+ * @param digits how many of the last four digits were read
+ * @returns the position of the mistake; undefined when there is none
+ */
 function paddingFault(text: string, at: number, digits: number): number | undefined {
   let next = at + 1;
   const skipLines = (): void => {
@@ -48,7 +51,10 @@ function paddingFault(text: string, at: number, digits: number): number | undefi
   return next < text.length ? next : undefined;
 }
 
-/** encoding/json's Marshal: sorted keys; `<`, `>` and `&` escaped unless `raw`. */
+/**
+ * The JSON of a value as encoding/json writes it: keys are sorted, and `<`, `>` and `&` are escaped unless `raw` is
+ * set.
+ */
 function jsonOf(value: Value, raw: boolean, budget: Budget): string {
   budget.step();
   if (typeof value === 'string') budget.make(value.length);
@@ -75,7 +81,10 @@ function jsonText(bytes: string, raw: boolean): string {
   return bytesOf(text);
 }
 
-/** json.Unmarshal into interface{}: every number is a float64; null for what is no JSON, as sprig's fromJson. */
+/**
+ * Parses JSON as json.Unmarshal into interface{}: every number becomes a float64. Gives null for invalid JSON, as
+ * sprig's fromJson.
+ */
 function fromJson(bytes: string): Value {
   try {
     return withFloats(valueOf(JSON.parse(textOf(bytes))));

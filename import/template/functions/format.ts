@@ -1,4 +1,4 @@
-// fmt.Sprintf over the values that templates have.
+// fmt.Sprintf for the values of templates.
 import type { Budget } from '../limits.ts';
 import {
   byBytes,
@@ -24,14 +24,14 @@ interface Verb {
   readonly space: boolean;
   readonly zero: boolean;
   readonly width: number;
-  /** -1 for none. */
+  /** -1 when the verb has no precision. */
   readonly precision: number;
   readonly letter: string;
 }
 
 const pattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]|$)/g;
 
-/** The text; faults stand in it as `%!d(string=x)`, as in Go. */
+/** Formats the arguments. Mistakes appear in the text, such as `%!d(string=x)`, as in Go. */
 export function sprintf(format: string, args: readonly Value[], budget: Budget): string {
   let used = 0;
   let out = format.replace(pattern, (_, flags: string, width?: string, precision?: string, letter = '') => {
@@ -108,7 +108,7 @@ function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** With its sign, filled with zeros behind the sign. */
+/** The digits with a sign; zeros for the width come after the sign. */
 function numberText(value: bigint | number, digits: string, verb: Verb): string {
   const isNegative = value < 0 || Object.is(value, -0);
   const sign = isNegative ? '-' : verb.plus ? '+' : verb.space ? ' ' : '';
@@ -129,7 +129,7 @@ function floatText(value: number, verb: Verb): string | undefined {
   return numberText(value, letter === letter.toUpperCase() ? digits.toUpperCase() : digits, verb);
 }
 
-/** `%.3g`. */
+/** The text of a float with this many significant digits, like Go's `%.3g`. */
 function shortFloat(value: number, precision: number): string {
   const exponential = value.toExponential(Math.min(precision - 1, 100));
   const power = exponentOf(Number(exponential));
@@ -157,7 +157,7 @@ function stringText(value: string, verb: Verb): string | undefined {
   }
 }
 
-/** Widths count characters, not bytes. */
+/** Pads a text with blanks or zeros. The width counts characters, not bytes. */
 function padded(text: string, { width, minus, zero }: Verb): string {
   const missing = width - [...textOf(text)].length;
   if (missing <= 0) return text;
@@ -176,7 +176,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** strconv.Quote. */
+/** The text in double quotes with Go's escapes (strconv.Quote). */
 export function quoted(bytes: string): string {
   let out = '';
   const buffer = Buffer.from(bytes, 'latin1');
@@ -201,7 +201,7 @@ function quotedCharacter(character: string): string {
   return point > 0xffff ? `\\U${point.toString(16).padStart(8, '0')}` : `\\u${point.toString(16).padStart(4, '0')}`;
 }
 
-/** Bytes of the UTF-8 character here; 0 for none. */
+/** Length in bytes of the UTF-8 character at this position; 0 when there is none. */
 function sequenceLength(buffer: Buffer, at: number): number {
   const first = buffer[at]!;
   const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -212,7 +212,7 @@ function sequenceLength(buffer: Buffer, at: number): number {
 
 const replacement = Buffer.from('\ufffd');
 
-/** fmt.Sprint: a blank between two values of which neither is a text. */
+/** Joins values as fmt.Sprint does: with a blank between two values when neither is a text. */
 export function sprint(args: readonly Value[], budget: Budget): string {
   let out = '';
   for (const [i, arg] of args.entries()) {
@@ -222,7 +222,7 @@ export function sprint(args: readonly Value[], budget: Budget): string {
   return out;
 }
 
-/** Values in the order of their texts, for functions that sort. */
+/** The texts sorted by bytes. */
 export function sortedTexts(texts: readonly string[]): readonly string[] {
   return texts.toSorted(byBytes);
 }

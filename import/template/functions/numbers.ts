@@ -1,11 +1,11 @@
-// Arithmetic (sprig's numeric.go). Any value is cast to a number first; what is none counts as 0.
+// Arithmetic (sprig's numeric.go). Every argument is converted to a number first; what cannot be converted counts as 0.
 import { readInteger, wrapped } from '../go-literals.ts';
 import { TemplateError } from '../template-error.ts';
 import { type Value } from '../values.ts';
 import type { Budget } from '../limits.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
-/** spf13/cast's ToInt64. */
+/** Converts to a whole number as spf13/cast's ToInt64 does. */
 export function toInt(value: Value): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? wrapped(BigInt(Math.trunc(value))) : 0n;
@@ -14,7 +14,7 @@ export function toInt(value: Value): bigint {
   return readInteger(value.replace(/\.0*$/, '')) ?? 0n;
 }
 
-/** spf13/cast's ToFloat64. */
+/** Converts to a float as spf13/cast's ToFloat64 does. */
 function toFloat(value: Value): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'bigint') return Number(value);

@@ -1,21 +1,24 @@
-// Regular expressions, by a port of Go's engine (re2js): the same syntax, and time that grows with the text only.
+// Regular expressions with a port of Go's engine (re2js). The syntax is the same, and the time grows only linearly with
+// the text.
 import { RE2JS } from 're2js';
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
 import { bytesOf, textOf } from '../values.ts';
 import { fixed, type Functions } from './callable.ts';
 
-/** Steps of a budget that one character costs, for each instruction of the pattern. */
+/**
+ * For each character of the text, and each instruction of the compiled pattern, this many steps of the budget are used.
+ */
 const stepsPerInstruction = 0.1;
 
 interface Match {
   readonly start: number;
   readonly end: number;
-  /** Text of a numbered or named group, '' when there is none. */
+  /** The text of a numbered or named group; '' when the group does not exist or did not match. */
   readonly group: (name: string) => string;
 }
 
-/** @param limit how many matches at most */
+/** Finds matches. @param limit the most matches to find */
 function matchesOf(pattern: string, text: string, limit: number, budget: Budget): readonly Match[] {
   const compiled = compiledOf(textOf(pattern));
   const matcher = compiled.matcher(text);
@@ -24,7 +27,7 @@ function matchesOf(pattern: string, text: string, limit: number, budget: Budget)
   let lastEnd = -1;
   while (found.length < limit && matcher.find()) {
     const [start, end] = [matcher.start(), matcher.end()];
-    // Go takes no empty match right behind another.
+    // Go ignores an empty match directly after another match.
     if (start === end && start === lastEnd) continue;
     lastEnd = end;
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? '');
@@ -43,7 +46,10 @@ function compiledOf(pattern: string): RE2JS {
   }
 }
 
-/** Regexp.Expand: `$1`, `${1}`, `$name`; `$1x` is the group named `1x`, and `$$` a dollar. */
+/**
+ * Replaces references to groups (Regexp.Expand): `$1`, `${1}`, `$name`. `$1x` is the group named `1x`, and `$$` is a
+ * dollar sign.
+ */
 function expanded(template: string, { group }: Match): string {
   return template.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (all, braced?: string, plain?: string) =>
     all === '$$' ? '$' : group(braced ?? plain ?? ''),
@@ -65,7 +71,7 @@ function replacedAll(pattern: string, bytes: string, budget: Budget, replacement
 
 export const patterns: Functions = {
   regexMatch: fixed(['string', 'string'], ([pattern, text], budget) => {
-    // sprig gives false for a pattern that cannot be read.
+    // For an invalid pattern sprig gives false instead of an error.
     try {
       return matchesOf(pattern, textOf(text), 1, budget).length > 0;
     } catch (error) {

@@ -1,11 +1,11 @@
-// Functions over texts (sprig's strings.go).
+// Functions that work on texts (sprig's strings.go).
 import type { Budget } from '../limits.ts';
 import { TemplateError } from '../template-error.ts';
 import { bytesOf, isList, printed, textOf, type Value } from '../values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 import { quoted, sortedTexts, sprint, sprintf } from './format.ts';
 
-/** A list of texts of any value, as sprig makes one; nil elements are left out. */
+/** Converts any value to a list of texts, as sprig does. Nil elements are left out. */
 export function textList(value: Value, budget: Budget): readonly string[] {
   if (value === null || value === undefined) return [];
   if (!isList(value)) return [printed(value, budget)];
@@ -14,10 +14,10 @@ export function textList(value: Value, budget: Budget): readonly string[] {
 
 const goSpace = /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 
-/** strings.TrimSpace. */
+/** Removes white space at both ends (strings.TrimSpace). */
 function trimmed(bytes: string): string {
   const characters = [...textOf(bytes)];
-  // A text that is no UTF-8 keeps its bytes: only its ends are looked at.
+  // A text that is not UTF-8 must keep its bytes, so only ASCII blanks are removed.
   if (bytesOf(characters.join('')) !== bytes)
     return bytes.replace(/^[\t-\r ]+/, '').replace(/(?<![\t-\r ])[\t-\r ]+$/, '');
   let [start, end] = [0, characters.length];
@@ -26,7 +26,7 @@ function trimmed(bytes: string): string {
   return bytesOf(characters.slice(start, end).join(''));
 }
 
-/** strings.Trim: characters of the set are taken from both ends. */
+/** Removes characters of the set from both ends (strings.Trim). */
 function trimmedOf(set: string, bytes: string): string {
   const cut = new Set(textOf(set));
   const characters = [...textOf(bytes)];
@@ -36,7 +36,7 @@ function trimmedOf(set: string, bytes: string): string {
   return bytesOf(characters.slice(start, end).join(''));
 }
 
-/** Character by character: Go has no mapping of one to two. */
+/** Changes each character, unless the result would be two characters: Go never maps one character to two. */
 function mapped(bytes: string, change: (character: string) => string): string {
   let out = '';
   for (const character of textOf(bytes)) {
@@ -61,13 +61,13 @@ function indented(width: bigint, text: string, budget: Budget): string {
 }
 
 function replaced(text: string, old: string, other: string, budget: Budget): string {
-  // Go puts the new text around every character where the old one is empty.
+  // With an empty `old`, Go inserts the new text before and after every character.
   const parts = old === '' ? ['', ...[...textOf(text)].map(bytesOf), ''] : text.split(old);
   budget.make(text.length + other.length * parts.length);
   return parts.join(other);
 }
 
-/** s[start:end] as sprig cuts it. */
+/** s[start:end], with sprig's rules for negative and large values. */
 function substring(start: bigint, end: bigint, text: string): string {
   const [from, to, length] = [Number(start), Number(end), text.length];
   if (from < 0) return text.slice(0, Math.max(to, 0));
@@ -140,7 +140,7 @@ export const texts: Functions = {
   ),
 };
 
-/** goutils.DeleteWhiteSpace, which takes every byte for a character of its own. */
+/** Removes white space as goutils.DeleteWhiteSpace does, which treats every byte as a character. */
 function withoutSpace(text: string): string {
   return bytesOf([...text].filter((character) => !goSpace.test(character)).join(''));
 }
@@ -149,7 +149,7 @@ function present(args: readonly Value[]): readonly Value[] {
   return args.filter((arg) => arg !== null && arg !== undefined);
 }
 
-/** strings.Split: an empty separator gives every character. */
+/** Splits as strings.Split does: an empty separator gives every character. */
 function splitText(separator: string, text: string): readonly string[] {
   return separator === '' ? [...textOf(text)].map(bytesOf) : text.split(separator);
 }

@@ -1,4 +1,4 @@
-// urlParse and urlquery (sprig's url.go, net/url).
+// The functions urlParse and urlquery (sprig's url.go, net/url).
 import { TemplateError } from '../template-error.ts';
 import { textOf, bytesOf } from '../values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
@@ -8,7 +8,7 @@ const parts = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([
 
 function parsed(url: string): ReadonlyMap<string, string> {
   const [, scheme = '', authority, path = '', query = '', fragment = ''] = parts.exec(url)!;
-  // net/url takes blanks in a path, and a colon in its first segment only behind a scheme.
+  // net/url accepts blanks in a path. It accepts a colon in the first segment of a path only after a scheme.
   const isBad = /[\0-\x1f\x7f]/.test(url) || /[ <>"]/.test(authority ?? '') || (scheme === '' && /^[^/]*:/.test(path));
   if (isBad) throw new TemplateError('the URL cannot be read');
   const at = (authority ?? '').lastIndexOf('@');

@@ -103,7 +103,7 @@ export async function fetchDocument(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
   const openapi = await dependencies.openapi.document(group!, version, having);
-  // Where no cluster answers the index, one may answer the caller.
+  // The index cannot read the document from any cluster, but the caller's own rights may suffice.
   return openapi === undefined
     ? relayedOpenapi(request, asked, types, dependencies.sync)
     : { openapi, warnings: openapi.warnings };

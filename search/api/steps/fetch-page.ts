@@ -76,8 +76,8 @@ export async function fetchPage(state: PageState, dependencies: AnswerDependenci
 }
 
 /**
- * What a token is bound to. It uses the requested types and not the existing ones, so that a type that is added later
- * does not invalidate the token.
+ * What a continue token is bound to; it is not valid for any other request. It uses the requested types and not the
+ * existing ones, so that a type that is added later does not invalidate the token.
  */
 function useOf({ request, question }: PageState, { store }: AnswerDependencies): ContinueUse {
   return {

@@ -1,4 +1,4 @@
-// Step 5: sends the planned query to the index store.
+// Step 5 of chain.ts: sends the planned query to the index store.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { readWithinRights } from '../current-rights.ts';
@@ -18,7 +18,7 @@ export async function fetch(planned: Planned, dependencies: AnswerDependencies):
   return { ...state, found };
 }
 
-/** Only plans of rows have a scope. */
+/** Only plans that read rows have a scope. */
 function isScoped(made: unknown): made is ScopedPlan {
   return typeof made === 'object' && made !== null && 'rightsUpTo' in made;
 }

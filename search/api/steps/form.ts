@@ -1,4 +1,4 @@
-// Step 6: turns the result into the requested form.
+// Step 6 of chain.ts: turns what `fetch` has read into the form that the client requested.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { kindOf } from '../kinds.ts';

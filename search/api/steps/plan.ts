@@ -1,4 +1,5 @@
-// Step 4: decides what the index store is asked: types and versions, conditions, and the rows that the caller may see.
+// Step 4 of chain.ts: decides what the index store is asked: types and versions, conditions, and the rows that the
+// caller may see.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { kindOf } from '../kinds.ts';
 import type { Planned, Seen } from '../state.ts';

@@ -1,4 +1,5 @@
-// Step 1: finds out what is requested. The index is read-only: a write gets 405 with the path at which it is possible.
+// Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405 with the path at which it
+// is possible.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';

@@ -1,4 +1,4 @@
-// Step 3: finds out what the caller may see of the requested types, by the RBAC of each cluster.
+// Step 3 of chain.ts: finds out what the caller may see of the requested types, by the RBAC of each cluster.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { kindOf } from '../kinds.ts';
 import type { Asked, Seen } from '../state.ts';

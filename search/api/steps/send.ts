@@ -1,5 +1,5 @@
-// Step 7: sends the answer. An error before the first byte is thrown and becomes a Status. After a later error the
-// client sees a closed connection, or a last event of its watch.
+// Step 7 of chain.ts: sends the answer. An error before the first byte is thrown and becomes a Status. After a later
+// error the client sees a closed connection, or a last event of its watch.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { watchRows } from '../../watch/watch.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';

@@ -1,4 +1,4 @@
-// Step 2: shortly after a start, waits until the first lists of the index are complete.
+// Step 2 of chain.ts: shortly after a start, waits until the first lists of the index are complete.
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { kindOf } from '../kinds.ts';
 import type { Asked } from '../state.ts';

@@ -1,4 +1,4 @@
-// Compares a store's answers with those of the model, or with those of another store.
+// Compares the answers of a store with those of the model (model.fixture.ts), or with those of another store.
 import assert from 'node:assert/strict';
 
 import type { IndexStore } from '../store.ts';
@@ -6,7 +6,7 @@ import { label, listModel, type ModelRow } from './model.fixture.ts';
 import { facetValues, type RandomQuestion } from './random.fixture.ts';
 import { rowsOf } from './tested-store.fixture.ts';
 
-/** Lists, pages and counts as a look at every row does. */
+/** Checks that lists, pages and counts are what a look at every row gives. */
 export async function checkPages(store: IndexStore, rows: readonly ModelRow[], asked: RandomQuestion): Promise<void> {
   const { query, scope, limit, offset } = asked;
   const expected = listModel(rows, query, scope).map(label);
@@ -27,7 +27,7 @@ export async function checkPages(store: IndexStore, rows: readonly ModelRow[], a
   assert.deepEqual(paged.map(label), expected.slice(offset));
 }
 
-/** Facets and values as a look at every row finds them. */
+/** Checks that facets and values are what a look at every row gives. */
 export async function checkFacets(store: IndexStore, rows: readonly ModelRow[], asked: RandomQuestion): Promise<void> {
   const { query, scope, by } = asked;
   const counts = new Map<string, number>();
@@ -45,7 +45,7 @@ export async function checkFacets(store: IndexStore, rows: readonly ModelRow[], 
   assert.deepEqual((await store.values(query, scope, by, prefix, 1)).values, completed.slice(0, 1));
 }
 
-/** Asks a store questions of which the model knows the answers. */
+/** Asks a store questions and compares its answers with the model's. */
 export async function checkAgainstModel(
   store: IndexStore,
   rows: readonly ModelRow[],
@@ -59,7 +59,7 @@ export async function checkAgainstModel(
   }
 }
 
-/** Asks two stores with the same rows the same questions; their answers must be the same to the byte. */
+/** Asks two stores with the same rows the same questions. Their answers must be equal byte for byte. */
 export async function checkSameAnswers(
   one: IndexStore,
   other: IndexStore,
@@ -70,7 +70,7 @@ export async function checkSameAnswers(
   }
 }
 
-/** All that a store says to a question, but for the moment it says it at. */
+/** Everything a store answers to a question, without the resourceVersion of the answer. */
 async function answersTo(store: IndexStore, { query, scope, limit, offset, by }: RandomQuestion): Promise<unknown> {
   const page = { limit, offset, withRemaining: true };
   const pages: unknown[] = [];
@@ -88,7 +88,7 @@ async function answersTo(store: IndexStore, { query, scope, limit, offset, by }:
   };
 }
 
-/** Lets an assertion that fails say of which question. */
+/** Runs the check. When it fails, the error names the question. */
 async function naming(asked: RandomQuestion, check: () => Promise<void>): Promise<void> {
   try {
     await check();

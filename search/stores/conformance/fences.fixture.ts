@@ -1,4 +1,4 @@
-// Conformance: of a shared store, who has lost a lease writes nothing.
+// Conformance tests for leases of a shared store: a process that has lost a lease can write nothing.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -7,7 +7,7 @@ import { FencedError } from '../fenced-error.ts';
 import { newLife, pods } from './lives.fixture.ts';
 import { TestedStore, type OpenStore } from './tested-store.fixture.ts';
 
-/** A store of one process has no leases: there is nothing to test then. */
+/** Adds the tests. They are skipped for a store of one process, which has no leases. */
 export function testFences(name: string, open: OpenStore): void {
   describe(`leases of ${name}`, () => {
     let tested: TestedStore;

@@ -1,4 +1,4 @@
-// Conformance: what is written, kept, logged and forgotten.
+// Conformance tests for writing, reopening, the change log and deleting a cluster.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 
@@ -109,7 +109,7 @@ export function testLife(name: string, open: OpenStore): void {
     });
 
     test('a cluster is forgotten with what was sent before, though it was not committed yet, and not with what was sent after', async () => {
-      // Keeps the store busy, so that what follows waits.
+      // Keeps the store busy, so that the following writes have to wait.
       const first = tested.apply(life.batch(Array.from({ length: 2500 }, (_, i) => life.row(`pod-${i}`, 1))));
       const late = tested.apply(life.batch([life.row('late', 1)]));
       const [{ deleted }] = await Promise.all([tested.forget(life.incarnation.id), first, late]);

@@ -1,4 +1,4 @@
-// Rows of an incarnation that no other test has.
+// An incarnation and rows that belong to one test only.
 import type { RowScope } from '../../rights/scope.ts';
 import type { Incarnation } from '../../types.ts';
 import type { WriteBatch } from '../store.ts';
@@ -10,7 +10,7 @@ export const configMaps = typeInfo('', 'configmaps');
 
 let lives = 0;
 
-/** An incarnation of one test, and who may see all of it. */
+/** The incarnation of one test, and a scope that allows all of its rows. */
 export class Life {
   readonly incarnation: Incarnation;
   readonly scope: RowScope;
@@ -32,7 +32,7 @@ export class Life {
   }
 }
 
-/** Another one each time, which the test may write. */
+/** A new incarnation, for which the test holds the lease. */
 export async function newLife(tested: TestedStore): Promise<Life> {
   const life = new Life(++lives);
   await tested.lease(life.incarnation.id);

@@ -1,5 +1,5 @@
-// The store's oracle: rows in a plain array, each question answered by looking at all of them. It shares no code with
-// the store but the matcher, which says what a query means.
+// The model that stores are compared with: rows in an array, where each question looks at all of them. It shares only
+// the matcher with the stores, which defines what a condition means.
 import { matches } from '../../query/match.ts';
 import type { ListQuery, OrderKey, OwnerQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
@@ -7,7 +7,7 @@ import { typeKey, type TypeInfo } from '../../types.ts';
 import { indexedPaths } from '../indexed-paths.ts';
 import type { RowRead, RowWrite } from '../store.ts';
 
-/** An object before it is a row. */
+/** An object before it is turned into a row. */
 export interface ModelRow {
   readonly cluster: string;
   readonly incarnation: string;
@@ -19,7 +19,7 @@ export interface ModelRow {
   readonly createdAtMs: number;
   readonly resourceVersion: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** `status`, `spec` and the like. */
+  /** All other fields of the object, such as `spec` and `status`. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
@@ -47,7 +47,7 @@ export function documentOf(row: ModelRow): unknown {
   };
 }
 
-/** As sync would write it. */
+/** The row that the sync would write for this object. */
 export function rowWrite(row: ModelRow): RowWrite {
   const { namespace, name, uid, resourceVersion, ownerUid, createdAtMs } = row;
   const terms = indexedPaths(row.type).flatMap((path) =>
@@ -74,7 +74,7 @@ function valuesAt(value: unknown, [step, ...rest]: readonly string[]): readonly 
   return valuesAt(inner, rest);
 }
 
-/** Rows of a query that a scope allows, in the query's order. */
+/** The rows that the query matches and the scope allows, in the query's order. */
 export function listModel(rows: readonly ModelRow[], query: ListQuery, scope: RowScope): readonly ModelRow[] {
   const owned = query.owner === undefined ? undefined : ownedRows(rows, query.owner, scope);
   return rows
@@ -143,7 +143,7 @@ function compareKey(by: OrderKey['by'], one: ModelRow, other: ModelRow): number 
       const path = by.map((step) => (step.kind === 'key' ? step.key : ''));
       const [a] = valuesAt(documentOf(one), path);
       const [b] = valuesAt(documentOf(other), path);
-      // Missing last.
+      // A missing value comes last.
       if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
       return bytes(String(a), String(b));
     }
@@ -154,7 +154,7 @@ function bytes(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
-/** What identifies a row, of either side. */
+/** A text that identifies a row of the model or of a store. */
 export function label(row: ModelRow | RowRead): string {
   const type = typeof row.type === 'string' ? row.type : typeKey(row.type);
   return [row.cluster, row.namespace, row.name, type, row.uid].join('/');

@@ -1,4 +1,4 @@
-// Conformance: what a store says of random rows is what a look at every row finds.
+// Conformance tests with random rows and questions, compared with the model.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
@@ -21,7 +21,7 @@ import {
 } from './random.fixture.ts';
 import { rowsOf, TestedStore, type OpenStore } from './tested-store.fixture.ts';
 
-/** More find more; PORTCULLIS_STORE_RUNS asks for them. */
+/** Number of random questions. The environment variable PORTCULLIS_STORE_RUNS can raise it, to find rarer errors. */
 const runs = Number(process.env.PORTCULLIS_STORE_RUNS ?? 80);
 const { rows, batches } = randomRows(0);
 
@@ -107,7 +107,7 @@ export function testRandomQuestions(name: string, open: OpenStore): void {
   });
 }
 
-/** Questions that would have to read every object. */
+/** Checks that questions which would have to read every object are refused. */
 async function refusesUnindexed({ store }: TestedStore): Promise<void> {
   const fields = [{ path: parsePath('spec.zone'), operator: 'Exists' as const, values: [] }];
   const query = { ...allOf(...types), fields };

@@ -1,5 +1,5 @@
-// Random rows, questions and rights, few enough of each that they meet. Everything that comes of one seed is the same
-// each time.
+// Random rows, questions and rights. There are few different values, so that conditions often match. The same seed
+// always gives the same data.
 import * as fc from 'fast-check';
 
 import type { PathStep } from '../../../lib/json/path-step.ts';
@@ -17,7 +17,7 @@ export const types = [pods, replicaSets, nodes];
 export const clusters = ['one', 'two', 'three'];
 export const incarnations = clusters.map((cluster) => ({ id: `record-${cluster}/system-${cluster}`, cluster }));
 const namespaces = ['default', 'kube-system', 'Ünïcode', '%'];
-// Unsorted by UTF-16 as well as by bytes; and what SQL, LIKE and JSON would trip over.
+// Names in no order, neither by UTF-16 units nor by bytes, with characters that are special in SQL, LIKE and JSON.
 const names = [
   'web',
   'web-1',
@@ -60,7 +60,7 @@ const rowArbitrary = fc
       type,
       namespace: slot,
       name,
-      // The same in every cluster: a restored one has the uids of the other.
+      // The same uid in every cluster, because a cluster restored from a backup has the uids of the original.
       uid: uidOf(type, name, life),
       ownerUid: owner === null ? '' : uidOf(owner[0], owner[1], 0),
       createdAtMs: Date.UTC(2026, 0, 1, 0, 0, created),
@@ -100,7 +100,7 @@ const some = <T>(...values: readonly T[]): fc.Arbitrary<readonly T[] | undefined
   );
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
-/** Most questions have few conditions, or they would find nothing. */
+/** An arbitrary that is usually empty: with many conditions, most questions would match nothing. */
 const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<readonly T[]> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constant([]) },
@@ -188,7 +188,7 @@ export const everything: RowScope = {
   grants: new Map(incarnations.map(({ id }) => [id, new Map(types.map((type) => [typeKey(type), 'all'] as const))])),
 };
 
-/** What a question can group by. */
+/** What rows can be counted by. */
 const byArbitrary = fc.constantFrom<FacetBy>(
   'cluster',
   'namespace',
@@ -200,11 +200,11 @@ const byArbitrary = fc.constantFrom<FacetBy>(
   { path: "metadata.labels['n']" },
 );
 
-/** A query, who asks it, and how it is asked. */
+/** A query, the scope of the user, and the page to read. */
 export interface RandomQuestion {
   readonly query: ListQuery;
   readonly scope: RowScope;
-  /** Rows of a page. */
+  /** Rows on a page. */
   readonly limit: number;
   readonly offset: number;
   readonly by: FacetBy;
@@ -218,18 +218,20 @@ export const questionArbitrary: fc.Arbitrary<RandomQuestion> = fc.record({
   by: byArbitrary,
 });
 
-/** The same questions for the same seed. */
+/** Random questions; the same for the same seed. */
 export function randomQuestions(seed: number, count: number): readonly RandomQuestion[] {
   return fc.sample(questionArbitrary, { seed, numRuns: count });
 }
 
-/** Rows as they are after all batches were written in their order. */
+/** Batches, and the rows that exist after all of them were written in order. */
 export interface RandomRows {
   readonly rows: readonly ModelRow[];
   readonly batches: readonly WriteBatch[];
 }
 
-/** The same rows for the same seed, in three rounds: there are updates, deletions and objects of another uid. */
+/**
+ * Random rows; the same for the same seed. Three rounds of writes give updates, deletions and objects with a new uid.
+ */
 export function randomRows(seed: number, perRound = 130): RandomRows {
   const rows = new Map<string, ModelRow>();
   const batches: WriteBatch[] = [];
@@ -250,12 +252,12 @@ export function randomRows(seed: number, perRound = 130): RandomRows {
   return { rows: [...rows.values()], batches };
 }
 
-/** One text for the key of a row. */
+/** The key of a row as one text. */
 export function rowKey({ incarnation, type, namespace, name }: ModelRow): string {
   return JSON.stringify([incarnation, typeKey(type), namespace, name]);
 }
 
-/** What a row counts for; as the row's document says, and so what a store must find. */
+/** The values for which a row is counted, taken from its object. */
 export function facetValues(row: ModelRow, by: FacetBy): readonly string[] {
   if (by === 'cluster') return [row.cluster];
   if (by === 'namespace') return [row.namespace];

@@ -1,18 +1,21 @@
-// A store under test, with what a test may do to it. A shared store is written by the holder of a lease, so every write
-// of a test goes through here.
+// A store under test. A shared store can only be written with a lease, so all writes of the tests go through this
+// class.
 import type { BodyLimits } from '../body-budget.ts';
 import type { Commit, IndexStore, RowRead, ShardWriter, WriteBatch } from '../store.ts';
 import type { Page } from '../store.ts';
 import type { ResourceType } from '../../types.ts';
 
-/** What a store's own test gives. */
+/** What the test of a store provides. */
 export interface OpenedStore {
   readonly store: IndexStore;
-  /** Closes the store and opens it again over what it has kept. */
+  /** Closes the store and opens it again with the same data. */
   readonly reopen: () => Promise<IndexStore>;
-  /** Of a shared store: takes the lease of an incarnation's shard for a new term, so that who had it is fenced. */
+  /**
+   * For a shared store: takes the lease of the incarnation's shard for a new term, so that its previous holder can no
+   * longer write.
+   */
   readonly lease?: (incarnation: string) => Promise<ShardWriter>;
-  /** Closes the store and removes what it has kept. */
+  /** Closes the store and removes its data. */
   readonly remove: () => Promise<void>;
 }
 
@@ -20,10 +23,10 @@ export interface OpenOptions {
   readonly bodyLimits?: BodyLimits;
 }
 
-/** Opens an empty store, another one each time. */
+/** Opens an empty store; each call gives another one. */
 export type OpenStore = (options?: OpenOptions) => Promise<OpenedStore>;
 
-/** See the file comment. */
+/** A store with the leases that its test has taken. */
 export class TestedStore {
   readonly #opened: OpenedStore;
   readonly #writers = new Map<string, ShardWriter>();
@@ -38,29 +41,32 @@ export class TestedStore {
     return new TestedStore(await open(options));
   }
 
-  /** Whether writers can be fenced. */
+  /** Whether the store has leases. */
   get hasLeases(): boolean {
     return this.#opened.lease !== undefined;
   }
 
-  /** Lets this test write an incarnation; undefined for a store of one process. */
+  /** Takes the lease for an incarnation, so that the test can write it. Undefined for a store of one process. */
   async lease(incarnation: string): Promise<ShardWriter | undefined> {
     const writer = await this.#opened.lease?.(incarnation);
     if (writer !== undefined) this.#writers.set(incarnation, writer);
     return writer;
   }
 
-  /** Asks the store before it returns, so that calls are in order. */
+  /**
+   * Writes a batch with the lease of its incarnation. The store is called before this returns, so the order of calls is
+   * kept.
+   */
   apply(batch: WriteBatch): Promise<Commit> {
     return this.store.apply(batch, this.#writers.get(batch.incarnation.id));
   }
 
-  /** As {@link apply}. */
+  /** Deletes an incarnation, or one type in it, with the lease. */
   forget(incarnation: string, type?: ResourceType): Promise<Commit> {
     return this.store.forget(incarnation, type, this.#writers.get(incarnation));
   }
 
-  /** Writes batches in order, with leases. */
+  /** Writes batches in order, taking the leases they need. */
   async fill(batches: readonly WriteBatch[]): Promise<void> {
     for (const id of new Set(batches.map(({ incarnation }) => incarnation.id))) await this.lease(id);
     for (const batch of batches) await this.apply(batch);
@@ -75,7 +81,7 @@ export class TestedStore {
   }
 }
 
-/** All rows of a page. */
+/** Reads all rows of a page. */
 export async function rowsOf(page: Page): Promise<RowRead[]> {
   const rows: RowRead[] = [];
   for await (const chunk of page.chunks) rows.push(...chunk);

@@ -1,4 +1,5 @@
-// Conformance: what answers say of their moment, and what becomes of versions that others have issued.
+// Conformance tests for resourceVersions: what answers say about the state they saw, and how versions of other stores
+// are refused.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 
@@ -26,7 +27,7 @@ export function testVersions(name: string, open: OpenStore): void {
         const some = await Promise.all([
           tested.store.readPoint(),
           tested.store.list(allOf(pods), life.scope, {}),
-          // A look-up of one object goes another way.
+          // A look-up of one object takes another way through the store.
           tested.store.list(
             { ...allOf(pods), clusters: ['one'], namespaces: ['default'], names: ['a'] },
             life.scope,
@@ -105,7 +106,7 @@ export function testVersions(name: string, open: OpenStore): void {
         assert.ok(!tested.store.canBeOwn(other) && !(await tested.store.isInLog(other)), other);
         await assert.rejects(tested.store.changes(other, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
       }
-      // Check digits that fit by chance are not enough: nothing was committed at that time.
+      // Matching check digits are not enough: nothing was committed at these times.
       await tested.apply(life.batch([life.row('later', 1)]));
       const laterUs = own.read(tested.store.resourceVersion())!;
       for (const guessed of [atUs + 1, laterUs + 1].filter((us) => us !== laterUs).map(own.make)) {

@@ -1,39 +1,41 @@
-// Tables of the index in PostgreSQL. All live in one schema of their own, and `form` says which form they have.
+// The tables of the index in PostgreSQL. They have a schema of their own; table `form` holds the version of the tables.
 //
-// Everything that grows with objects is keyed by `shard`, which is a hash of the uid of the cluster's record
-// (../shard.ts): one process at a time writes a shard, and nothing is unique beyond one. `obj` is a narrow row per
-// object and `body` its bytes, apart, so that a search reads few pages. `obj.id` is given by the writer out of the
-// blocks of `row_id` and never given again: an object of another uid has another id. Texts that a member can choose are
-// bytea: their order is that of UTF-8 bytes, as in SQLite, and a NUL is as good as any character. `obj.terms` holds the
-// numbers of labels and indexed values, ascending: 64 bits of a digest of type, path and value (terms.ts), so that no
-// dictionary is shared; `term` keeps their texts and how many rows of the shard have them. `fold` columns hold the
-// lower-cased text where it differs. `counter` counts rows by namespace and stays at 0 when the last is gone.
+// Tables that grow with the number of objects have a column `shard`, a hash of the uid of the cluster's record
+// (../shard.ts). At any time one process writes a shard, and unique indexes hold within a shard only.
 //
-// `change` is the log, one row a change, `sequence` its time in microseconds; `change_body` is the body before it,
-// found by (shard, id, before_at), as `change` is written while the sequencer is locked and must be small. What
-// followed a change is the body before the next change of the same id, or the object's body of now. Both are divided by
-// time: old partitions are dropped whole (feed/partitions.ts). `follow` has what is known of a type of an incarnation,
-// and up to where it was followed. `shard` says who may write a shard and until when; times are those of the database's
-// clock.
-//
-// `sequencer` is one row, locked last by each commit that changed something: whoever reads `last` sees all changes up
-// to it. `rights` is the newest change of an RBAC object, `catalog` grows with each new type, incarnation or followed
-// type. `store` is one row: the id of the store, and `trimmed`, after which all changes are in the log.
+// - `obj`: a small row for each object. `id` comes from blocks of the sequence `row_id` and is never used again, so an
+// object that was recreated (another uid) has another id. `terms` holds the numbers of labels and indexed values in
+// ascending order: 64 bits of a digest of type, path and value (terms.ts). `fold` is the name in lower case, where that
+// differs. Texts that a cluster can choose are bytea: they sort like UTF-8 bytes, as in SQLite, and may contain NUL.
+// - `body`: the bytes of each object. They are separate from `obj`, so that a search reads few pages.
+// - `term`: the texts of each term, and how many rows of the shard have it.
+// - `counter`: the number of rows by namespace. It stays at 0 when the last row is gone.
+// - `change`: the log, one row for each change; `sequence` is its time in microseconds. It is written while the
+// sequencer is locked, so its rows are small.
+// - `change_body`: the body before a change, found by (shard, id, before_at). The body after a change is the body
+// before the next change of the same id, or else the current body. Both log tables are partitioned by time, and old
+// partitions are dropped as a whole (feed/partitions.ts).
+// - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
+// - `shard`: which process may write a shard and until when, by the database's clock.
+// - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
+// to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed
+// type.
+// - `store`: one row with the id of the store, and `trimmed`: the log contains all changes after that time.
 import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
-/** The form of the tables this program writes; it refuses a newer one. */
+/** Version of the tables that this program writes. It refuses tables of a newer version. */
 export const schemaForm = 1;
 
-/** Comment of the table `form`, by which a schema of this program is known. */
+/** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
 
-/** Kind of a row of `change`. */
+/** Values of `change.kind`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
 
 const partitions = 16;
 
-/** A table divided by shard: `name_0` to `name_15`. */
+/** SQL for a table divided into partitions by shard: `name_0` to `name_15`. */
 function divided(name: string, columns: string, options = ''): string {
   const parts = Array.from(
     { length: partitions },
@@ -43,13 +45,10 @@ function divided(name: string, columns: string, options = ''): string {
   return `CREATE TABLE ${name} (${columns}) PARTITION BY HASH (shard);\n${parts.join('\n')}\n`;
 }
 
-/** Of a table with few rows that change all the time: room in each page, and vacuum long before the rows are many. */
+/** Storage parameters of a small table that changes all the time: free space in each page, and frequent vacuum. */
 const busy = ' WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200)';
 
-/**
- * Statements of the first form.
- * @param compression of bodies: `lz4` where the server has it
- */
+/** SQL that creates all tables of version 1. @param compression of bodies; `lz4` where the server supports it */
 function firstForm(compression: 'lz4' | 'pglz', startUs: number): string {
   return `
 CREATE SEQUENCE row_id INCREMENT BY ${idBlock} MINVALUE 1 START 1;
@@ -114,23 +113,32 @@ CREATE TABLE change_body (
 `;
 }
 
-/** Ids a process takes at a time: each value of `row_id` is the first of so many. */
+/**
+ * How many row ids a process claims at a time: each value of the sequence `row_id` is the first of a block of this
+ * size.
+ */
 export const idBlock = 1024;
 
-/** Index entries end somewhere, texts of members need not: only so many bytes of a term are in `term_text`. */
+/**
+ * Only the first bytes of a term are in the index `term_text`: index entries have a maximum size, texts of clusters do
+ * not.
+ */
 export const indexedPathBytes = 400;
 export const indexedValueBytes = 200;
 
-/** What a step to the next form is told of the server. */
+/** Facts about the server that a migration needs. */
 export interface MigrationContext {
   readonly compression: 'lz4' | 'pglz';
-  /** Time of the server in microseconds since 1970: versions of an older store are older than this one's log. */
+  /**
+   * The server's time in microseconds since 1970. The log of a new store starts here, so resourceVersions of an older
+   * store lie before it.
+   */
   readonly nowUs: number;
 }
 
 /**
- * Statements that lead from form `i` to form `i + 1`, run in the schema. Forms only go forward, and a step leaves
- * alone what an older program still reads.
+ * SQL that migrates the tables from version `i` to version `i + 1`. There is no way back, and a step must not change
+ * what an older program still reads.
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),

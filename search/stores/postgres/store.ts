@@ -1,5 +1,5 @@
-// The index in PostgreSQL, as an IndexStore that several processes share. Each sees the commits of all; who may write a
-// shard is in the table `shard`, and a write of somebody else is refused.
+// The index in PostgreSQL: an IndexStore that several processes can share. Each process sees the commits of all. Table
+// `shard` says who may write a shard, and writes of any other process are refused.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
@@ -32,13 +32,13 @@ import { WriteQueue } from './write/write-queue.ts';
 import { Writer } from './write/writer.ts';
 
 export interface PostgresStoreOptions extends DatabaseOptions {
-  /** Transactions that write at a time, 2 by default; each takes a connection. */
+  /** How many write transactions run at the same time, each with its own connection; 2 by default. */
   readonly writers?: number;
-  /** How long changes stay in the log, and how it is divided. Default: two hours, ten minutes a partition. */
+  /** How long changes are kept in the log, and the time span of a partition. Two hours and ten minutes by default. */
   readonly log?: Partial<PartitionOptions>;
   /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits;
-  /** Work in the background failed, and is tried again. */
+  /** Called when background work has failed; it will be tried again. */
   readonly onTrouble?: (message: string) => void;
 }
 
@@ -46,8 +46,8 @@ const maxOffset = 100_000;
 const maintenanceMs = 60_000;
 
 /**
- * Connects, makes the tables if there are none, and opens the store.
- * @throws GatewayError INDEX_UNAVAILABLE (rejects) with what to mend
+ * Connects, creates the tables if there are none, and opens the store.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects); the message says what to fix
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<IndexStore> {
   const database = await openDatabase(options);
@@ -175,7 +175,10 @@ class PostgresStore implements IndexStore {
   async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
     const timeUs = this.#parts.versions.read(resourceVersion);
     if (timeUs === undefined) {
-      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+      throw new GatewayError(
+        'EXPIRED',
+        `resourceVersion "${resourceVersion}" was not issued by this index: list again`,
+      );
     }
     return this.#parts.log.changes(timeUs, types, limit);
   }

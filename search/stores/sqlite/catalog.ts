@@ -1,5 +1,6 @@
-// Types, incarnations and namespace slots by number, in memory: turns the numbers of rows into names and scopes into
-// ranges. It only grows while the index is open, because the log still holds the numbers of what was deleted.
+// Types, incarnations and namespace slots with their numbers, in memory. It translates the numbers in rows to names,
+// and grants to ranges of numbers. Nothing is removed while the index is open, because the log still contains the
+// numbers of deleted things.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
@@ -9,19 +10,19 @@ import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id. */
+  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
   readonly id: string;
   readonly cluster: string;
 }
 
-/** A namespace of an incarnation; '' holds its cluster-scoped objects. */
+/** A namespace in an incarnation. The slot with namespace '' holds cluster-scoped objects. */
 export interface NamespaceSlot {
   readonly number: number;
   readonly incarnation: IncarnationRecord;
   readonly namespace: string;
 }
 
-/** A row by its keys, as it was found. */
+/** The key of a row, with its namespace slot. */
 export type SlotRow = KeyRow<NamespaceSlot>;
 
 export class Catalog {
@@ -30,13 +31,13 @@ export class Catalog {
   readonly incarnations = new Map<string, IncarnationRecord>();
   #byCluster: ReadonlyMap<string, readonly IncarnationRecord[]> | undefined;
   readonly slots = new Map<number, NamespaceSlot>();
-  /** By number of the incarnation, then by namespace. */
+  /** Keys: number of the incarnation, then namespace. */
   readonly slotsOf = new Map<number, Map<string, NamespaceSlot>>();
   readonly #inOrder = new Map<number, readonly NamespaceSlot[]>();
-  /** {@link metaKey.catalog} it was read at. */
+  /** The value of {@link metaKey.catalog} when this catalog was last read. */
   version = -1;
 
-  /** Reads what was added since; everything after a cluster has changed its name. */
+  /** Reads what was added since the last call; reads all slots again when a cluster was renamed. */
   refresh(db: DatabaseSync, version: number): void {
     if (version === this.version) return;
     for (const { id, key } of db.prepare('SELECT id, key FROM type').all() as unknown as TypeRow[]) {
@@ -59,7 +60,7 @@ export class Catalog {
     this.version = version;
   }
 
-  /** Incarnations of a cluster by its name: more than one while one replaces the other. */
+  /** The incarnations of a cluster, by its name. There are several while a new one replaces an old one. */
   ofCluster(cluster: string): readonly IncarnationRecord[] {
     this.#byCluster ??= Map.groupBy(this.incarnations.values(), (record) => record.cluster);
     return this.#byCluster.get(cluster) ?? [];
@@ -114,7 +115,7 @@ interface PlaceRow {
   readonly namespace: string;
 }
 
-/** Number of the incarnation a slot belongs to. */
+/** The number of the incarnation that a slot belongs to. */
 export function incarnationOf(slot: number): number {
   return Math.floor(slot / slotsPerIncarnation);
 }

@@ -1,6 +1,6 @@
-// Steps of writing whose every prefix can be recognised by its rows; run by itself, a process that writes them until it
-// is killed. Each step inserts, updates and deletes, and moves the position, so that half of a commit looks like no
-// step.
+// A series of writes for the test that kills a writing process. After any number of steps, the rows and the position
+// show which step was the last, and half of a commit matches no step. Run as a program, it writes steps until it is
+// killed.
 import type { WriteBatch } from '../store.ts';
 import { rowWrite, typeInfo, type ModelRow } from '../conformance/model.fixture.ts';
 import { openSqliteStore } from './store.ts';
@@ -9,7 +9,10 @@ export const crashType = typeInfo('', 'pods');
 export const crashIncarnation = { id: 'record/system', cluster: 'one' };
 const kept = 3;
 
-/** Inserts one row, updates `newest`, deletes the one of some steps ago; the position is the step. */
+/**
+ * The batch of one step: inserts a row, updates the row `newest`, deletes the row from three steps ago, and sets the
+ * position to the step.
+ */
 export function batchOf(step: number): WriteBatch {
   const row = (name: string): ModelRow => ({
     cluster: 'one',
@@ -33,7 +36,7 @@ export function batchOf(step: number): WriteBatch {
   };
 }
 
-/** Names of the rows there are after a step. */
+/** The names of the rows that exist after a step. */
 export function namesAfter(step: number): readonly string[] {
   if (step === 0) return [];
   const rows = Array.from({ length: Math.min(step, kept) }, (_, i) => `row-${step - i}`);

@@ -1,6 +1,6 @@
-// Opens the index file for the one process that may write it. A file that is foreign, newer or damaged is moved aside
-// and an empty index is made. The log of a damaged file is examined before SQLite opens it, because opening repairs and
-// copies.
+// Opens the index file for the one process that may write it. A file of another program or a newer version, and a
+// damaged file, are moved aside and replaced by an empty index. The write-ahead log is examined before SQLite opens the
+// file, because opening can already copy a damaged log into it.
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,32 +9,35 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { checkpoint, companions, examineLog } from './write/checkpoint.ts';
 import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from './schema.ts';
 
-/** The open index, held alone until closed. */
+/** The open index. No other process can write it until it is closed. */
 export interface IndexFile {
   readonly db: DatabaseSync;
   readonly file: string;
-  /** Copies the log into the file and closes both. */
+  /** Copies the write-ahead log into the file and closes the file. */
   readonly close: () => void;
 }
 
 export interface FileOptions {
   readonly directory: string;
-  /** Of the indexed paths; a file that was written with others is dropped. */
+  /** Digest of the list of indexed paths. A file written with another list is dropped. */
   readonly pathsDigest: string;
-  /** Page cache of this connection, bytes. */
+  /** Size of this connection's page cache in bytes. */
   readonly cacheBytes: number;
-  /** Microseconds since 1970. */
+  /** Gives microseconds since 1970. */
   readonly nowUs: () => number;
-  /** Called when an index is moved aside or dropped; the operator must see the message. */
+  /** Called when an index was moved aside or dropped; the operator must see the message. */
   readonly onSetAside: (message: string) => void;
 }
 
-/** The database and the lock of who writes it, in the directory of an index. */
+/** The database file of an index directory, and the file whose lock the writer holds. */
 export function indexFiles(directory: string): { readonly file: string; readonly lock: string } {
   return { file: path.join(directory, 'index.db'), lock: path.join(directory, 'index.lock') };
 }
 
-/** @throws GatewayError INDEX_UNAVAILABLE when another process has the index */
+/**
+ * Opens the index for writing, and makes an empty one where there is none that can be used.
+ * @throws GatewayError INDEX_UNAVAILABLE when another process has opened the index
+ */
 export function openIndexFile(options: FileOptions): IndexFile {
   const { directory, onSetAside } = options;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -61,20 +64,20 @@ export function openIndexFile(options: FileOptions): IndexFile {
   }
 }
 
-/** Remembers that reading the file failed, so that the next start sets it aside. */
+/** Notes beside the file that reading it failed, so that the next start sets it aside. */
 export function markDamaged(file: string, why: string): void {
   writeFileSync(damagedFile(file), why, { mode: 0o600 });
 }
 
-/** Whether an error of SQLite says that the file is damaged (SQLITE_CORRUPT, SQLITE_NOTADB). */
+/** Whether SQLite's error means that the file is damaged (SQLITE_CORRUPT, SQLITE_NOTADB). */
 export function isDamage(error: unknown): boolean {
   const code = (error as { readonly errcode?: unknown }).errcode;
   return typeof code === 'number' && (code & 0xff) in damageCodes;
 }
 
 /**
- * Whether a failed write comes from a damaged file that SQLite has not noticed: it refuses a row (SQLITE_CONSTRAINT)
- * that the writer, who has looked before, knows is not there. Reads the whole file then.
+ * Whether a failed write comes from damage that SQLite has not noticed. That is so when SQLite refuses a row as a
+ * duplicate (SQLITE_CONSTRAINT) although the writer has just checked that it is not there. This reads the whole file.
  */
 export function isContradicted(db: DatabaseSync, error: unknown): boolean {
   const code = (error as { readonly errcode?: unknown }).errcode;
@@ -86,7 +89,7 @@ export function isContradicted(db: DatabaseSync, error: unknown): boolean {
   }
 }
 
-/** Settings of every connection. */
+/** Applies the settings that every connection to the file needs. */
 export function configure(db: DatabaseSync, cacheBytes: number): void {
   db.exec(`PRAGMA busy_timeout = 10000; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
   db.exec(`PRAGMA cache_size = -${Math.floor(cacheBytes / 1024)}`);
@@ -96,12 +99,12 @@ const damageCodes: Readonly<Record<number, true>> = { 11: true, 26: true };
 const busyCode = 5;
 const constraintCode = 19;
 
-/** There while the file waits to be set aside. */
+/** The marker file that exists while a damaged file waits to be set aside. */
 export function damagedFile(file: string): string {
   return `${file}-damaged`;
 }
 
-/** Held by an open transaction, so that it ends with the process even if that is killed. */
+/** Locks the index with an open transaction, so the lock ends with the process even if it is killed. */
 function acquireLock(file: string, directory: string): DatabaseSync {
   const lock = openPrivate(file);
   try {
@@ -149,15 +152,16 @@ function openOrReplace(file: string, options: FileOptions): DatabaseSync {
 }
 
 /**
- * Readable by its owner alone, as are the files SQLite makes beside it. A file that is there is not opened besides:
- * closing it would end the locks that this process has on it (POSIX fcntl).
+ * Creates the file so that only its owner can read it; SQLite then uses the same mode for its other files. Easy to get
+ * wrong: an existing file must not be opened and closed here, because closing releases all locks of this process on it
+ * (POSIX fcntl).
  */
 function openPrivate(file: string): DatabaseSync {
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
   return new DatabaseSync(file);
 }
 
-/** Brings the schema up to date, or says why the file cannot be used. */
+/** Migrates the schema to the current version. Returns why the file cannot be used, or undefined. */
 function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   configure(db, options.cacheBytes);
   const id = readPragma(db, 'application_id');
@@ -166,7 +170,7 @@ function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   else if (id !== applicationId) return 'it is not an index of this program';
   const version = readPragma(db, 'user_version');
   if (version > schemaVersion) return `it has version ${version} of the schema, this program knows ${schemaVersion}`;
-  // Pages that spill before a commit would be written twice.
+  // Without cache_spill = OFF, large transactions would write some pages twice.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_spill = OFF');
   migrate(db, version);
   const paths = db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.paths)?.value;
@@ -181,7 +185,7 @@ function migrate(db: DatabaseSync, version: number): void {
   }
 }
 
-/** Only the newest file that was set aside is kept: a loop of failures must not fill the disk. */
+/** Moves the file aside. Only the latest one is kept, so that repeated failures cannot fill the disk. */
 function setAside(file: string, why: string, onSetAside: (message: string) => void): void {
   const directory = path.dirname(file);
   const prefix = `${path.basename(file)}.aside`;

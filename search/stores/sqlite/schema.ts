@@ -1,44 +1,48 @@
-// Tables of the index in SQLite: a narrow row per object, bodies apart, postings of terms, counters, and the log of
-// changes. No planner statistics are kept, so every query names the index it uses (read/conditions.ts, walks/walks.ts).
+// The tables of the index in SQLite: a small row for each object, its body in another table, lists of the rows of each
+// term, counters, and the change log. There are no planner statistics, so every query names the index it uses
+// (read/conditions.ts, walks/walks.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../index-version.ts';
 
-/** `PRAGMA application_id`: "PCix". A file with another one is not ours. */
+/** `PRAGMA application_id` of index files ("PCix"). Files with another value belong to other programs. */
 export const applicationId = 0x50436978;
 
-/** `PRAGMA user_version`; a newer file than ours is set aside, an older one migrated. */
+/** `PRAGMA user_version`. A file with a larger value is set aside, one with a smaller value is migrated. */
 export const schemaVersion = 3;
 
-/** Slots of one incarnation are numbered within its range: `slot = incarnation * slotsPerIncarnation + n`. */
+/** Slots of one incarnation are numbered within its own range: `slot = incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
 
-/** Kind of a row of `change`. */
+/** Values of `change.kind`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
 
-/** Keys of `meta`. */
+/** Keys of the table `meta`. */
 export const metaKey = {
   /** Time of the last commit in microseconds. */
   sequence: 'sequence',
-  /** Time of the last change of a role or binding in microseconds; 0 for none. */
+  /** Time of the last change of a role or binding in microseconds; 0 when there is none. */
   rights: 'rights',
-  /** Changes after this one are all in the log. */
+  /** The log contains all changes after this time, in microseconds. */
   trimmed: 'trimmed',
-  /** Grows with every new type, incarnation or slot, so that readers know when to read them again. */
+  /** Grows with every new type, incarnation or slot, so that readers know when to read the catalog again. */
   catalog: 'catalog',
-  /** Grows whenever a type of an incarnation comes, goes, becomes whole or stops being so. */
+  /**
+   * Grows when a type of an incarnation was added, removed or described differently, or when its first complete list
+   * was stored or lost.
+   */
   types: 'types',
-  /** Digest of the indexed paths the rows were written with. */
+  /** Digest of the list of indexed paths with which the rows were written. */
   paths: 'paths',
-  /** Id of the store, which its resourceVersions and continue tokens carry. */
+  /** The store's id, which is part of its resourceVersions and continue tokens. */
   store: 'store',
 } as const;
 
 /**
- * `obj.terms` holds the ids of the object's terms, each four bytes, little-endian, ascending. `term.path` is `l:` and a
- * label's key, or `f:` and a path; `term.n` counts its postings. `change` keeps no newer body: what followed is the
- * `change_body` of the next change of the same object, or its body of now. A namespace slot is called `place` here: the
- * name stands in files that exist.
+ * `obj.terms` holds the ids of the object's terms, each as four bytes, little-endian, ascending. `term.path` is `l:`
+ * and the key of a label, or `f:` and a path; `term.n` is the number of rows that have the term. `change` does not
+ * contain the new body: it is in `change_body` of the next change of the same object, or else it is the current body. A
+ * namespace slot is called `place` in the tables, because existing files use that name.
  */
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -75,11 +79,11 @@ CREATE TABLE change_body (sequence INTEGER PRIMARY KEY, raw BLOB NOT NULL);
 `;
 
 /**
- * Makes an empty index in a new file.
- * @param startUs first value of the sequence: what was issued before this file is older than its log
+ * Creates an empty index in a new file.
+ * @param startUs first value of the sequence; resourceVersions from before count as older than the log
  */
 export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: string): void {
-  // Neither pragma has an effect inside a transaction or once there is a page.
+  // Neither of these pragmas works inside a transaction, or after the first page was written.
   db.exec('PRAGMA page_size = 16384; PRAGMA auto_vacuum = NONE; PRAGMA journal_mode = WAL');
   db.exec('BEGIN EXCLUSIVE');
   db.exec(tables);
@@ -95,11 +99,15 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
   db.exec('COMMIT');
 }
 
-/** Steps from version `i + 1` of the schema to the next; each runs in the transaction that raises `user_version`. */
+/**
+ * Migrations. Element `i` leads from schema version `i + 1` to the next; it runs in the transaction that raises
+ * `user_version`.
+ */
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
-  // Version 1 had no id; resourceVersions it has issued expire once.
+  // Version 1 had no store id. Its resourceVersions expire by this migration.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
-  // Version 2 did not note when rights changed, and the last change of all is no older; nor when types changed.
+  // Version 2 did not note when rights or types last changed. The time of the last change of all is used for rights,
+  // since no change of rights is newer.
   (db) =>
     void db.exec(
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';
@@ -107,12 +115,12 @@ export const migrations: readonly ((db: DatabaseSync) => void)[] = [
     ),
 ];
 
-/** The id of the store in a file. */
+/** The id of the store in an open file. */
 export function readStoreId(db: DatabaseSync): string {
   return String(db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.store)!.value);
 }
 
-/** `PRAGMA` of one number. */
+/** The value of a `PRAGMA` that is a number. */
 export function readPragma(
   db: DatabaseSync,
   name: 'application_id' | 'user_version' | 'page_count' | 'freelist_count',

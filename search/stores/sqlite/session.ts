@@ -1,5 +1,5 @@
-// One read transaction: what it sees, and what a question compiles to in it. Numbers of terms and slots belong to this
-// transaction; a longer answer opens the next one and compiles again.
+// One read transaction and what a question compiles to in it. Numbers of terms are valid in one transaction only; an
+// answer that takes several transactions compiles its question again in each.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';
@@ -10,16 +10,16 @@ import type { Transaction } from './transaction.ts';
 import { narrowNamespaces } from '../narrow-namespaces.ts';
 import type { Piece } from './sql.ts';
 
-/** A query for one type. */
+/** What a query means for one type. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
   readonly conditions: Conditions;
-  /** The only rows the question can be about: owned objects. */
+  /** For a query by owner: the ids of the owned objects. No other rows can match. */
   readonly only: readonly number[] | undefined;
 }
 
-/** A transaction of a reader, with what the reader remembers between transactions. */
+/** A transaction of a reader, with what the reader keeps in memory between transactions. */
 export interface Session extends Transaction {
   readonly memory: ReaderMemory;
 }
@@ -30,7 +30,7 @@ export interface Question {
   readonly grants: Grants;
 }
 
-/** Plans of the types that can have rows. */
+/** The plans of all types that can have rows. */
 export function planTypes(session: Session, { query, grants }: Question): readonly TypePlan[] {
   const { sql, catalog } = session;
   const narrowed = narrowNamespaces(query);
@@ -45,13 +45,13 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** The conditions of a plan as one condition, with what comes before them; '1' for none. */
+/** One condition that is true when all of them are; '1' for an empty list. */
 export function whereOf(pieces: readonly Piece[]): Piece {
   if (pieces.length === 0) return { text: '1', values: [] };
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
 }
 
-/** Whether the plan has no condition but its extent and what is checked in bodies. */
+/** Whether the plan has no SQL conditions beyond its extent. It may still need bodies. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }

@@ -1,13 +1,12 @@
-// Runs statements for a reader: prepared once a text, rows as arrays. Values are bound, never written into a text; the
-// parts of a text that differ from query to query come from the closed set of pieces in read/conditions.ts and
-// walks/walks.ts.
+// Runs statements for a reader. Each text is prepared once, and rows are arrays. Values are always bound. The parts of
+// texts that vary come only from read/conditions.ts and walks/walks.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
 
 export type SqlValue = SQLInputValue;
 
-/** A piece of a statement with its values in order. */
+/** A piece of SQL with its values in order. */
 export interface Piece {
   readonly text: string;
   readonly values: readonly SqlValue[];
@@ -28,12 +27,12 @@ export class Sql {
     return this.#prepare(text).all(...values) as unknown as readonly Row[];
   }
 
-  /** The first row. */
+  /** The first row, or undefined. */
   first<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Row | undefined {
     return this.#prepare(text).get(...values) as unknown as Row | undefined;
   }
 
-  /** Rows one by one; the statement must not be run again before the end. */
+  /** Rows one by one. The same statement must not be run again before the end. */
   iterate<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Iterable<Row> {
     return this.#prepare(text).iterate(...values) as unknown as Iterable<Row>;
   }
@@ -41,8 +40,8 @@ export class Sql {
   #prepare(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known !== undefined) return known;
-    // SQLite looks at the value of `LIMIT ?` to plan, and so prepares the statement anew whenever one is bound; at an
-    // expression it does not look.
+    // SQLite's planner looks at the value bound to `LIMIT ?` and so prepares the statement again for each value. It
+    // does not look at an expression.
     const statement = this.db.prepare(text.replaceAll('LIMIT ?', 'LIMIT ? + 0'));
     statement.setReturnArrays(true);
     this.#prepared.set(text, statement);
@@ -50,7 +49,7 @@ export class Sql {
   }
 }
 
-/** Pieces joined. */
+/** Joins pieces, with a text between them. */
 export function join(pieces: readonly Piece[], between: string): Piece {
   return { text: pieces.map(({ text }) => text).join(between), values: pieces.flatMap(({ values }) => values) };
 }

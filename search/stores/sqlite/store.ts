@@ -1,6 +1,6 @@
-// The index in SQLite, as an IndexStore of the main thread: one thread writes, some read, and this thread runs no SQL
-// but look-ups of single objects. A write is answered only after its commit, and what `resourceVersion()` says is
-// always readable.
+// The index in SQLite, as an IndexStore for the main thread. One thread writes and others read; the main thread itself
+// only looks up single objects. A write is answered after its commit, and everything up to `resourceVersion()` can be
+// read.
 import { createHash } from 'node:crypto';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -38,45 +38,48 @@ import type { Moment } from './transaction.ts';
 import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
 
 export interface SqliteOptions {
-  /** Made if it is not there; holds nothing else. */
+  /** Directory of the index, with nothing else in it. It is created when it does not exist. */
   readonly directory: string;
   /**
-   * Of the database file; undefined for no limit. The write-ahead log comes on top, up to some 250 MiB while much is
-   * written.
+   * Size limit of the database file in bytes; undefined means none. The write-ahead log is not included. It grows up to
+   * some 250 MiB during heavy writing.
    */
   readonly maxBytes?: number;
-  /** Threads that read, 1 by default: each answers one question at a time. */
+  /** Number of reader threads, 1 by default. Each answers one question at a time. */
   readonly readers?: number;
   /**
-   * Page cache of each thread, bytes. Default: 64 MiB for the writer, and for a reader up to 256 MiB where an eighth of
-   * the memory is as much.
+   * Page cache of each thread in bytes. By default 64 MiB for the writer, and for a reader an eighth of the memory, at
+   * most 256 MiB.
    */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
   /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits;
   /**
-   * An index was moved aside, will be at the next start because it is damaged, or cannot go on as it should. The
-   * operator must see the message.
+   * Called when an index was moved aside, when it is damaged and will be moved aside at the next start, or when it
+   * cannot work as it should. The operator must see the message.
    */
   readonly onDamage?: (message: string) => void;
-  /** The store must be closed and opened again, empty if it was damaged. May be called several times. */
+  /**
+   * Called when the store must be closed and opened again; a damaged one will be empty then. May be called several
+   * times.
+   */
   readonly onBroken?: () => void;
-  /** Called with the types that are refused from now on because the index is full; none when there is room again. */
+  /** Called with the types that may not grow because the index is full; with an empty list when all may grow again. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
 
-/** What this store has beyond {@link IndexStore}. */
+/** An {@link IndexStore} that also says which types may not grow. */
 export interface SqliteStore extends IndexStore {
-  /** Types whose upserts are refused because the index is full. */
+  /** The types whose new rows are refused because the index is full. */
   stoppedTypes(): readonly TypeKey[];
 }
 
 const writerCacheBytes = 64 << 20;
 export const maxOffset = 100_000;
 /**
- * Opens the index of a directory, which one process may have at a time.
- * @throws GatewayError INDEX_UNAVAILABLE when another process has it
+ * Opens the index of a directory. Only one process can have it open.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when another process has it open
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const events = threadEvents(options);
@@ -84,13 +87,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   return openReaders(options, events, { writer, opened });
 }
 
-/** What the threads of one store report. */
+/** Callbacks for events of the threads of one store. */
 export interface ThreadEvents {
   readonly onEvent: (event: WorkerEvent) => void;
   readonly onDeath: (error: unknown) => void;
-  /** See {@link SqliteStore.stoppedTypes}. */
+  /** Gives the types whose new rows are refused because the index is full. */
   readonly stoppedTypes: () => readonly TypeKey[];
-  /** Sets the one listener that is told of the writer's commits. */
+  /** Sets the listener for commits of the writer. There is only one. */
   readonly onCommitted: (listener: (state: WriterState) => void) => void;
 }
 
@@ -110,8 +113,8 @@ export function threadEvents(options: SqliteOptions): ThreadEvents {
 }
 
 /**
- * Starts the thread that writes.
- * @throws GatewayError (rejects) INDEX_UNAVAILABLE when another process writes
+ * Starts the writer thread.
+ * @throws GatewayError (rejects) with code INDEX_UNAVAILABLE when another process writes the index
  */
 export async function startWriter(
   options: SqliteOptions,
@@ -134,12 +137,12 @@ export async function startWriter(
   }
 }
 
-/** Who writes, and what the file says of itself. */
+/** The calls to the writer, and what the file says about itself. */
 export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
   readonly opened: Opened;
 }
 
-/** Starts what reads the file of a writer. */
+/** Starts the reader threads and the connection of the main thread for a file that was opened. */
 export function openReaders(
   options: SqliteOptions,
   { onEvent, onDeath, stoppedTypes, onCommitted }: ThreadEvents,
@@ -167,14 +170,14 @@ function reportEvent(
   }
 }
 
-/** The writer's answer when it has opened the file. */
+/** What the writer thread answers after it has opened the file. */
 export interface Opened {
   readonly file: string;
   readonly storeId: string;
   readonly state: WriterState;
 }
 
-/** The error of a worker that could not open the file, without the wrapping of a worker that ended. */
+/** The error of the writer thread that could not open the file. It arrives wrapped in the error of an ended thread. */
 function openingError(error: unknown): unknown {
   const cause = (error as Error).cause;
   if (
@@ -188,13 +191,13 @@ function openingError(error: unknown): unknown {
   return error;
 }
 
-/** Where the store's answers come from. */
+/** The connections through which a store gets its answers. */
 interface Connections {
   readonly writer: WorkerCalls;
   readonly readers: ReaderThreads;
-  /** On this thread. */
+  /** Look-ups of single objects on the main thread. */
   readonly points: PointReader;
-  /** What was committed last to the file; undefined when nobody but `writer` commits. */
+  /** Reads the state after the last commit from the file. Undefined when only `writer` can commit. */
   readonly newest?: (() => WriterState) | undefined;
 }
 
@@ -298,10 +301,13 @@ export class SqliteIndex implements SqliteStore {
   async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
     let sinceUs = this.#versions.read(resourceVersion);
     if (sinceUs === undefined) {
-      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+      throw new GatewayError(
+        'EXPIRED',
+        `resourceVersion "${resourceVersion}" was not issued by this index: list again`,
+      );
     }
     const entries: LogEntry[] = [];
-    // A reader stops early when bodies are large.
+    // The reader returns fewer entries than asked for when their bodies are large.
     for (;;) {
       const some = await this.#ask('changes', { sinceUs, types, limit: limit - entries.length });
       entries.push(...some.entries);
@@ -316,7 +322,7 @@ export class SqliteIndex implements SqliteStore {
   }
 
   async close(): Promise<void> {
-    // Readers first: the writer copies its log into the file once nobody reads it.
+    // Readers are closed first: the writer can empty its log only when nobody reads it.
     this.#points.close();
     await this.#readers.close();
     await this.#writer.close();
@@ -327,12 +333,12 @@ export class SqliteIndex implements SqliteStore {
     return { resourceVersion: this.#versions.make(sequence), rightsVersion };
   }
 
-  /** Tells listeners of commits that another process has made. */
+  /** Tells listeners about commits of other processes. */
   noticeCommits(): void {
     if (this.#newest !== undefined) this.advance(this.#newest());
   }
 
-  /** What was committed last, by this process or by another. */
+  /** The state after the last commit of any process. */
   #latest(): WriterState {
     const seen = this.#newest?.();
     if (seen === undefined) return this.#state;
@@ -342,7 +348,10 @@ export class SqliteIndex implements SqliteStore {
     };
   }
 
-  /** Takes what the writer says of itself: before it answers, and after each transaction of a long deletion. */
+  /**
+   * Notes a new state of the writer and tells listeners. The writer reports it before it answers a commit, and after
+   * each transaction of a long deletion.
+   */
   advance(state: WriterState): void {
     const isOld = state.sequence <= this.#state.sequence;
     this.#state = {

@@ -1,6 +1,6 @@
-// The dictionary of terms as the writer sees it: labels and values of indexed paths by number, and the packed list of
-// numbers each row keeps. A term without postings is deleted, so its number must not be remembered beyond the
-// transaction.
+// The dictionary of terms, as the writer uses it. A term is a label or the value of an indexed path, and has a number;
+// each row stores the list of its terms' numbers. A term that no row has is deleted, so its number must not be
+// remembered after the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../store.ts';
@@ -8,7 +8,7 @@ import { fieldPath, labelPath } from '../term-paths.ts';
 
 const mostRemembered = 200_000;
 
-/** Ids as stored in `obj.terms`. */
+/** The ids as bytes, as stored in `obj.terms`. */
 export function packTerms(ids: Iterable<number>): Uint8Array {
   const sorted = Int32Array.from(new Set(ids)).toSorted();
   return new Uint8Array(sorted.buffer, sorted.byteOffset, sorted.byteLength);
@@ -26,7 +26,7 @@ export class TermDictionary {
   readonly #delete: StatementSync;
   readonly #remembered = new Map<string, number>();
   readonly #added = new Map<number, number>();
-  /** Made in this transaction: not worth keeping should no posting come of them. */
+  /** Terms added in this transaction. They are deleted again if no row uses them in the end. */
   readonly #new = new Set<number>();
 
   constructor(db: DatabaseSync) {
@@ -36,7 +36,7 @@ export class TermDictionary {
     this.#delete = db.prepare('DELETE FROM term WHERE id = ? RETURNING t, path, value');
   }
 
-  /** Ids of a row's labels and values, packed. */
+  /** The ids of a row's labels and indexed values, packed. Adds terms that are new. */
   packedTermsOf(t: number, { labels, terms }: RowWrite): Uint8Array {
     const ids: number[] = [];
     for (const [key, value] of labels) ids.push(this.#idOf(t, labelPath(key), value));
@@ -44,12 +44,12 @@ export class TermDictionary {
     return packTerms(ids);
   }
 
-  /** Notes that a term has one posting more or less. */
+  /** Notes that one more row has the term, or one fewer. */
   count(id: number, change: 1 | -1): void {
     this.#added.set(id, (this.#added.get(id) ?? 0) + change);
   }
 
-  /** Writes the counts of a transaction. */
+  /** Writes the changed counts before a commit. */
   flush(): void {
     for (const [id, added] of this.#added) {
       if (added === 0 && !this.#new.has(id)) continue;
@@ -63,7 +63,7 @@ export class TermDictionary {
     if (this.#remembered.size > mostRemembered) this.#remembered.clear();
   }
 
-  /** Forgets everything of a transaction that was rolled back. */
+  /** Forgets what the transaction has added, after a rollback. */
   reset(): void {
     this.#added.clear();
     this.#new.clear();

@@ -1,11 +1,11 @@
-// One read transaction: the statements, and what is known of the index at its moment. Numbers of terms and namespaces
-// belong to this transaction; a longer answer opens the next one and reads them again.
+// One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
+// transaction only; an answer that takes several reads them again in each.
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';
 
-/** Sets of terms by number, which the SQL function `holds` is asked about. */
+/** Sets of term numbers, for the SQL function `holds`. */
 export class TermTestSets {
   readonly #sets: ReadonlySet<number>[] = [];
 
@@ -17,22 +17,22 @@ export class TermTestSets {
     this.#sets.length = 0;
   }
 
-  /** Whether a row's packed terms hold one of a set. */
+  /** Whether a row's packed terms include a member of the set with this number. */
   holds(packed: Uint8Array, number: number): boolean {
     const set = this.#sets[number]!;
     return unpackTerms(packed).some((id) => set.has(id));
   }
 }
 
-/** What a reading saw, in microseconds. */
+/** The state of the index that a transaction sees; times in microseconds. */
 export interface Moment {
   /** Time of the last commit. */
   readonly sequence: number;
-  /** Time of the last change of a role or binding; 0 for none. */
+  /** Time of the last change of a role or binding; 0 when there is none. */
   readonly rights: number;
 }
 
-/** Of one transaction: the last commit it sees, and the rights in it. */
+/** A read transaction and the state it sees. */
 export interface Transaction extends Moment {
   readonly sql: Sql;
   readonly catalog: Catalog;
@@ -41,20 +41,20 @@ export interface Transaction extends Moment {
   readonly memory: RowCountMemory;
 }
 
-/** How many rows of a type each namespace has, remembered between transactions. */
+/** The number of rows of a type in each namespace slot, kept between transactions. */
 export interface RowCountMemory {
   rowCounts(transaction: Transaction, t: number): { of(slot: number): number };
 }
 
-/** Runs work in a transaction of its own. */
+/** Runs `work` in its own transaction. */
 export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
 
-/** How a question shares its reader with others. */
+/** How a question shares the reader thread with other questions. */
 export interface Turns<S extends Transaction = Transaction> {
   readonly slice: Slice<S>;
-  /** Lets other questions run. */
+  /** Lets other questions run. No transaction is open meanwhile. */
   readonly pause: () => Promise<void>;
 }
 
-/** A question lets others run after so long. */
+/** After this time a question lets others run. */
 export const sliceMs = 40;

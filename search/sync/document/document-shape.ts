@@ -30,7 +30,7 @@ export const slots = [
 ] as const;
 export type Slot = (typeof slots)[number];
 
-/** A key that the pass notices, and what it does there. */
+/** A key of the object that is treated in a special way when the object's bytes are read. */
 export interface TrackedKey {
   readonly text: string;
   readonly bytes: Buffer;

@@ -15,7 +15,7 @@ import { Following, type FollowOptions, type Step } from './following.ts';
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
-  /** The same as `state().confirmedAtMs`. */
+  /** The `confirmedAtMs` of state(): when the cluster last confirmed the type, in Unix milliseconds. */
   confirmedAtMs(): number | undefined;
   /** True when the rows are complete, the watch is open, and there is no fault. */
   isCurrent(): boolean;

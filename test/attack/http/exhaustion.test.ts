@@ -1,4 +1,4 @@
-// Whoever takes connections, logins, seats or memory and gives nothing for them is bounded, and others are served
+// Whoever takes connections, logins, slots or memory and gives nothing for them is bounded, and others are served
 // meanwhile. The honest user comes from the same address as the attack, as behind a load balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,16 +1,16 @@
-// Compares our rendering of templates with Go's.
+// Compares this project's rendering of templates with Go's.
 import { compileTemplate, TemplateError } from '../../../import/template/template.ts';
 import type { TemplateCase } from './grammar.ts';
 import type { GoRendering } from './oracle.ts';
 
-/** What we made of a template. */
+/** The result of rendering a template with this project's code. */
 export interface OurRendering {
   readonly failed: 'parse' | 'execute' | '';
   readonly message: string;
   readonly output: Buffer;
 }
 
-/** Renders a case here. @throws whatever is no TemplateError */
+/** Renders a template with this project's code. @throws any error that is not a TemplateError */
 export function renderHere({ template, data }: TemplateCase): OurRendering {
   let failed: OurRendering['failed'] = 'parse';
   try {
@@ -23,9 +23,12 @@ export function renderHere({ template, data }: TemplateCase): OurRendering {
   }
 }
 
-/** A sentence about the difference, or undefined. The two that README.md of the templates names are none. */
+/**
+ * A sentence about the difference; undefined when there is none. The two differences named in the templates' README.md
+ * are ignored.
+ */
 export function difference(ours: OurRendering, go: GoRendering): string | undefined {
-  // We have one type of whole numbers where Go has int and int64.
+  // Go has int and int64; here there is only one type of whole numbers.
   if (/expected int; got int64/.test(go.message)) return undefined;
   if (ours.failed !== go.failed)
     return `we ${stage(ours)} (${ours.message}), Go ${stage(go)} (${go.message.slice(0, 200)})`;

@@ -1,14 +1,14 @@
-// Random templates over the functions that policies may call, with data to run them on. Most are valid and most reach
-// values that are there; some are not, since how a template fails matters as well.
+// Makes random templates from the functions that policies can call, with data to render them. Most are valid and use
+// values that exist. Some are not, because failures must be the same as in Go, too.
 import { functions } from '../../../import/template/functions.ts';
 
-/** A template and the data it is run on. */
+/** A template and its data. */
 export interface TemplateCase {
   readonly template: string;
   readonly data: unknown;
 }
 
-/** What every case is run on: objects as policies see them, with holes and values of every kind. */
+/** The data of every case: objects as policies get them, with missing values and values of every type. */
 export const sampleData = {
   source: {
     metadata: {
@@ -118,12 +118,15 @@ const constants = [
   'nil',
 ];
 
-/** Names that a template may call; those whose order of keys is random in Go are tried by hand. */
+/**
+ * Functions that templates may use. Those whose result depends on Go's random order of map keys are left out and tested
+ * by hand.
+ */
 const names = [...functions.keys(), 'and', 'or'].filter(
   (name) => !['keys', 'values', 'urlquery', 'fail'].includes(name),
 );
 
-/** Makes templates from a source of numbers from 0 to 1. */
+/** Makes random templates. @param random gives numbers from 0 up to 1 */
 export class TemplateGrammar {
   readonly #random: () => number;
   #variables = 0;

@@ -1,24 +1,27 @@
-// Go's own template engine with sprig, as a process that is asked many templates at a time.
+// Go's own template engine with sprig, as a process to which templates are sent.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { ensureBinaries } from '../../controlplane/build.ts';
 import type { TemplateCase } from './grammar.ts';
 
-/** What Go made of a template. */
+/** The result of rendering a template in Go. */
 export interface GoRendering {
-  /** Which stage failed; '' for none. */
+  /** The stage that failed; '' when none did. */
   readonly failed: 'parse' | 'execute' | 'data' | '';
   readonly message: string;
   readonly output: Buffer;
 }
 
 export interface TemplateOracle {
-  /** One rendering a case, in order. */
+  /** Renders all cases. The results are in the same order. */
   ask(cases: readonly TemplateCase[]): Promise<readonly GoRendering[]>;
   close(): void;
 }
 
-/** Starts it, built first where it is missing. @throws Error (rejects) without Go */
+/**
+ * Starts the process, and builds its program first when that is missing.
+ * @throws Error (rejects) when Go is not installed
+ */
 export async function startTemplateOracle(): Promise<TemplateOracle> {
   const binary = (await ensureBinaries(['template-oracle']))['template-oracle']!;
   const child = spawn(binary, [], { stdio: ['pipe', 'pipe', 'inherit'] });

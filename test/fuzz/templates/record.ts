@@ -1,12 +1,12 @@
-// Writes what Go makes of a fixed set of templates, for tests that run without Go:
-// `node test/fuzz/templates/record.ts` after the set below or the functions changed.
+// Writes a file with Go's results for a fixed set of templates, for tests that run without Go. Run it with `node
+// test/fuzz/templates/record.ts` after a change of the set below or of the template functions.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRandom } from '../../../bench/figures/statistics.ts';
 import { sampleData, TemplateGrammar } from './grammar.ts';
 import { startTemplateOracle } from './oracle.ts';
 
-/** Cases that say what a policy's author relies on, and those in which engines differ most often. */
+/** Templates for behaviour that authors of policies rely on, and for cases in which template engines often differ. */
 const written = [
   'plain',
   '{{ .source.spec.missing }}|{{ .source.missing.more }}|{{ .source.spec.none }}',

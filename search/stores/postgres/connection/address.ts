@@ -1,6 +1,6 @@
-// From a `postgres://` URL to the settings of a connection, read as libpq reads them. Easy to get wrong: a setting that
-// is ignored can mean a connection that is not checked, so one that is unknown is refused; and the modes of libpq that
-// fall back to plain text are not offered.
+// Reads a `postgres://` URL as libpq does. Easy to get wrong: ignoring an unknown parameter could lead to a connection
+// that is not verified, so unknown parameters are refused. The modes of libpq that fall back to plain text are not
+// offered.
 import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
@@ -10,19 +10,22 @@ import { GatewayError } from '../../../../cache/model/errors.ts';
 export interface ServerOptions {
   /**
    * `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=FILE&sslcert=FILE&sslkey=FILE`. A
-   * `host` parameter that begins with `/` is the directory of a unix socket. Without `sslmode` the server's certificate
-   * is checked (verify-full), but on this machine TLS is not used.
+   * `host` parameter that begins with `/` is the directory of a unix socket. Without `sslmode`, a local server is used
+   * without TLS, and the certificate of any other server is verified (verify-full).
    */
   readonly url: string;
-  /** File with the password, read for each connection, so that a new one needs no restart. Wins over the URL's. */
+  /**
+   * File with the password. It is read for each connection, so a new password needs no restart. Overrides the URL's
+   * password.
+   */
   readonly passwordFile?: string;
-  /** Password of the environment, where neither the URL nor a file has one. */
+  /** Password from the environment; used when neither the URL nor a file has one. */
   readonly password?: string;
-  /** Shown by pg_stat_activity; default `portcullis`. */
+  /** Name shown in pg_stat_activity; `portcullis` by default. */
   readonly applicationName?: string;
 }
 
-/** What every connection is made with, and how messages name the server. */
+/** The settings of every connection, and the server's name for messages. */
 export interface ServerAddress {
   readonly config: ClientConfig;
   /** `host:port/database as user`. */
@@ -37,7 +40,11 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const defaultConnectSeconds = 10;
 
-/** @throws GatewayError INDEX_UNAVAILABLE (rejects) with what to mend, when the URL or a file of it cannot be used */
+/**
+ * Reads the settings of a connection.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the URL or one of its files cannot be used; the message says
+ *   what to fix
+ */
 export async function serverAddress(options: ServerOptions): Promise<ServerAddress> {
   const url = readUrl(options.url);
   for (const key of url.searchParams.keys()) {
@@ -73,14 +80,14 @@ function readUrl(text: string): URL {
   return new URL(text.replace(/^\w+:\/\/(?=\/)/, 'postgres://localhost'));
 }
 
-/** What pg asks for a password: a function is called for each connection. */
+/** The password in the form that pg takes. A function is called for each new connection. */
 async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: string): Promise<ClientConfig['password']> {
   if (passwordFile !== undefined) {
     const read = async (): Promise<string> => (await fileOf('password', passwordFile)).replace(/\r?\n$/, '');
     await read();
     return read;
   }
-  // A function, so that pg reads neither PGPASSWORD nor ~/.pgpass behind our back.
+  // Always a function, because for anything else pg would read PGPASSWORD and ~/.pgpass.
   return ofUrl === '' ? () => password ?? '' : ofUrl;
 }
 
@@ -104,7 +111,7 @@ async function tlsOptions(
     ...(ca === undefined ? {} : { ca }),
     ...(certFile === undefined ? {} : { cert: await fileOf('sslcert', certFile) }),
     ...(keyFile === undefined ? {} : { key: await fileOf('sslkey', keyFile) }),
-    // As libpq: with a root certificate `require` checks the chain as verify-ca does.
+    // As in libpq: when a root certificate is given, `require` verifies the chain like verify-ca.
     rejectUnauthorized: mode !== 'require' || ca !== undefined,
     checkServerIdentity: (_host, certificate) =>
       mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,

@@ -1,5 +1,5 @@
-// The connections to the database: a pool, and transactions that set what they need by SET LOCAL, because behind a
-// PgBouncer in transaction mode a session is another at each transaction.
+// Connections to the database: a pool, and transactions that set their options with SET LOCAL. Behind a PgBouncer in
+// transaction mode each transaction may run in another session, so session settings would be lost.
 import {
   Client,
   escapeIdentifier,
@@ -16,30 +16,30 @@ import { databaseError, unavailable } from './errors.ts';
 import { serverAddress, type ServerOptions } from './address.ts';
 
 export interface DatabaseOptions extends ServerOptions {
-  /** Schema of the tables; default `portcullis`. */
+  /** Schema of the tables; `portcullis` by default. */
   readonly schema?: string;
-  /** Connections at most; default 10. */
+  /** The most connections; 10 by default. */
   readonly connections?: number;
-  /** Longest time of one statement, milliseconds; default 30,000. */
+  /** Time limit of a statement in milliseconds; 30,000 by default. */
   readonly statementTimeoutMs?: number;
 }
 
 const leastVersion = 150_000;
 const int8 = 20;
-/** How much later than the server this side gives up on a statement. */
+/** How much longer than the server this process waits for a statement. */
 const graceMs = 5000;
-/** A transaction may take as long as so many statements of the longest time. */
+/** A transaction may take this many times the time limit of a statement. */
 const statementsOfTransaction = 10;
 
-/** int8 as a number: ids, times and counts stay below 2^53; what does not is asked for as text. */
+/** Reads int8 as a number: ids, times and counts stay below 2^53. Larger values are selected as text. */
 const parsers: { readonly getTypeParser: typeof types.getTypeParser } = {
   getTypeParser: ((oid: number, format?: 'text') =>
     oid === int8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
 };
 
 /**
- * For transactions that find a few rows by whole keys: each by its index, whatever the server believes of tables that
- * were empty a minute ago.
+ * Settings for transactions that look up a few rows by complete keys. They force the use of the index, because
+ * statistics can be wrong for tables that were empty a minute ago.
  */
 export const byIndexOnly = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan', 'material', 'memoize']
   .map((way) => `SET LOCAL enable_${way} = off;`)
@@ -47,10 +47,10 @@ export const byIndexOnly = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan', 'm
 
 export class Database {
   readonly pool: Pool;
-  /** Quoted, for statements. */
+  /** Name of the schema, quoted for SQL. */
   readonly schema: string;
   readonly statementTimeoutMs: number;
-  /** Server and database without the password. */
+  /** Server and database for messages, without the password. */
   readonly name: string;
   readonly #config: ClientConfig;
 
@@ -62,12 +62,12 @@ export class Database {
     this.statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   }
 
-  /** A connection of its own beside the pool, not yet connected. */
+  /** A new connection outside of the pool; not connected yet. */
   newClient(): Client {
     return new Client(this.#config);
   }
 
-  /** One statement by itself; names must be qualified. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
+  /** Runs one statement. Table names must include the schema. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
   async query<Row extends readonly unknown[]>(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     try {
       const query_timeout = this.statementTimeoutMs + graceMs;
@@ -79,9 +79,11 @@ export class Database {
   }
 
   /**
-   * Runs work in a transaction (READ COMMITTED) in the schema, and commits it. Whatever is thrown rolls it back.
-   * @param settings more of `SET LOCAL …`, each with its semicolon
-   * @throws GatewayError INDEX_UNAVAILABLE (rejects); after a lost connection it is not known whether it was committed
+   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it. Any exception rolls
+   * it back.
+   * @param settings more `SET LOCAL …` statements, each with its semicolon
+   * @throws GatewayError INDEX_UNAVAILABLE (rejects). When the connection was lost, the transaction may have been
+   *   committed or not
    */
   async transaction<T>(work: (client: ClientBase) => Promise<T>, settings = ''): Promise<T> {
     let client: PoolClient;
@@ -91,7 +93,8 @@ export class Database {
       throw databaseError(error);
     }
     let isUsable = false;
-    // pg's own limit of a statement is not for COPY. What hangs is a network that lost us: the socket is closed.
+    // pg's own time limit does not cover COPY. A transaction that hangs longer than this has lost its network, so its
+    // connection is closed.
     const watchdog = setTimeout(() => void client.end(), statementsOfTransaction * this.statementTimeoutMs);
     try {
       await client.query(`BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
@@ -115,7 +118,7 @@ export class Database {
   }
 }
 
-/** @returns false when the connection cannot be used any more */
+/** Rolls the transaction back. @returns false when the connection cannot be used again */
 async function rollBack(client: ClientBase): Promise<boolean> {
   try {
     await client.query('ROLLBACK');
@@ -125,12 +128,15 @@ async function rollBack(client: ClientBase): Promise<boolean> {
   }
 }
 
-/** Connects once, so that what is wrong is said at the start. @throws GatewayError INDEX_UNAVAILABLE (rejects) */
+/**
+ * Connects once, so that mistakes in the settings are reported at the start.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects)
+ */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { config, name } = await serverAddress(options);
   const all = { ...config, types: parsers };
   const pool = new Pool({ ...all, max: options.connections ?? 10, idleTimeoutMillis: 60_000 });
-  // Lost connections are replaced when one is asked for; who uses one at that moment sees its query fail.
+  // The pool replaces lost connections when one is needed. A query that was running on a lost one fails by itself.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const database = new Database(pool, name, all, options);

@@ -1,10 +1,10 @@
-// What failed at the database, as one sentence with what to do about it. The sentence may reach a client, so it names
-// no password; what the server said stays in the cause.
+// Turns a failure of the database into one sentence that says what to do. The sentence may reach a client, so it
+// contains no password. The server's own message stays in the error's cause.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** By SQLSTATE. */
+/** What to tell the operator, by SQLSTATE. Each text completes "the database of the index …". */
 const ofServer: Texts = {
   '28P01': 'refuses the password: give the right one in the URL, the password file or the environment',
   '28000':
@@ -27,7 +27,7 @@ const ofServer: Texts = {
   '55P03': 'has kept a lock for too long: the work is tried again',
 };
 
-/** By the code of an error of Node or of OpenSSL. */
+/** Sentences by the code of an error of Node or OpenSSL. */
 const ofConnection: Texts = {
   ECONNREFUSED: 'is not reachable, nothing listens there: start it, or correct the address',
   ENOENT: 'is not reachable, there is no such socket: start it, or correct the directory of the socket',
@@ -51,7 +51,7 @@ const ofConnection: Texts = {
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'cannot be asked, sslkey is not the key of sslcert',
 };
 
-/** Alerts of the server by the end of OpenSSL's code, whose begin differs from version to version; and texts of pg. */
+/** Sentences by the end of OpenSSL's error code (its beginning differs between versions) or by pg's error message. */
 const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/ALERT_CERTIFICATE_EXPIRED$/, 'says that our client certificate has expired: renew the file of sslcert'],
   [/ALERT_UNKNOWN_CA$/, 'does not trust the authority of our client certificate: use another for sslcert'],
@@ -64,26 +64,26 @@ const ofText: readonly (readonly [form: RegExp, text: string])[] = [
   [/Connection terminated|connection error|has been closed|Client was closed/, 'has cut the connection'],
 ];
 
-/** What failed at the database as GatewayError INDEX_UNAVAILABLE; any other error as it is. */
+/** A failure of the database as GatewayError INDEX_UNAVAILABLE. Any other error is returned unchanged. */
 export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof GatewayError) return error;
   const text = sentenceOf(error);
   return text === undefined ? error : unavailable(text, error);
 }
 
-/** @param text the predicate: what "the database of the index" does or is */
+/** The error for a client when the database fails. @param text completes the sentence "the database of the index …" */
 export function unavailable(text: string, cause?: unknown): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', `the database of the index ${text}`, { cause });
 }
 
-/** SQLSTATE of an error of the server. */
+/** The SQLSTATE of a server error; undefined for other errors. */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { readonly code?: unknown } | undefined)?.code;
   return typeof code === 'string' && /^[\dA-Z]{5}$/.test(code) ? code : undefined;
 }
 
 function sentenceOf(error: Error): string | undefined {
-  // Node tries all addresses of a name and gathers what went wrong.
+  // Node tries all addresses of a host name and collects the errors in an AggregateError.
   const { code } = (error instanceof AggregateError ? (error.errors[0] as Error) : error) as { readonly code?: string };
   if (code !== undefined) {
     const known = ofServer[code] ?? ofConnection[code];

@@ -1,20 +1,23 @@
-// Makes the tables of the index, or brings them to the form of this program. Several processes may start at once: one
-// works while the others wait. Tables of somebody else, and those of a newer program, are left as they are.
+// Creates the tables of the index, or migrates them to this program's version. When several processes start at once,
+// one migrates and the others wait. Tables of other programs, and tables of a newer version, are not touched.
 import type { ClientBase } from 'pg';
 
 import { migrations, schemaForm, schemaMark } from '../schema.ts';
 import type { Database } from './database.ts';
 import { unavailable } from './errors.ts';
 
-/** Any number that all versions of this program use. */
+/** Key of the advisory lock. It must be the same in all versions of this program. */
 const migrationLock = 0x50436978;
 
-/** @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema is somebody else's, or of a newer program */
+/**
+ * Creates or migrates the tables.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the schema belongs to another program or a newer version
+ */
 export async function migrate(database: Database): Promise<void> {
   if ((await formOf(database)) === schemaForm) return;
   await database.transaction(async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
-    // Another may have done it while this one waited.
+    // Another process may have migrated while this one waited for the lock.
     const form = await formOf(database, client);
     if (form === undefined) {
       await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
@@ -27,7 +30,7 @@ export async function migrate(database: Database): Promise<void> {
   }, 'SET LOCAL statement_timeout = 0;');
 }
 
-/** The form of the tables; undefined when there are none. */
+/** The version of the tables; undefined when there are none. */
 async function formOf(
   database: Database,
   client: Pick<ClientBase, 'query'> = database.pool,

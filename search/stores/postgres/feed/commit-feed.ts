@@ -1,6 +1,6 @@
-// Tells this process of commits of all processes: it asks the database four times a second, and at once when another
-// process says by NOTIFY that there is something. That is a hint only: it is sent after the commit, not for each, and
-// does not get through a PgBouncer in transaction mode.
+// Tells this process about commits of all processes. It polls the database four times a second, and at once after a
+// NOTIFY of another process. NOTIFY is only a hint: it is sent after the commit, not for each one, and it does not work
+// through a PgBouncer in transaction mode.
 import { escapeIdentifier, type Client } from 'pg';
 
 import type { Database } from '../connection/database.ts';
@@ -32,30 +32,33 @@ export class CommitFeed {
     void this.#listen();
   }
 
-  /** Time of the newest change this process knows of; all changes up to it are readable. */
+  /** Time of the newest change this process knows of, in microseconds. All changes up to it can be read. */
   get lastUs(): number {
     return this.#lastUs;
   }
 
-  /** Called with the time of the last change whenever there are new ones. Returns the function that ends it. */
+  /**
+   * Calls the listener with the time of the last change whenever there are new ones. Returns a function that removes
+   * it.
+   */
   subscribe(listener: (lastUs: number) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Notes what was seen in the database. */
+  /** Notes a change that was seen in the database, and tells the listeners. @param lastUs its time in microseconds */
   advance(lastUs: number): void {
     if (lastUs <= this.#lastUs) return;
     this.#lastUs = lastUs;
     for (const listener of this.#listeners) listener(lastUs);
   }
 
-  /** Notes a commit of this process and tells the others soon. */
+  /** Notes a commit of this process, and notifies the other processes soon. */
   committed(lastUs: number): void {
     this.advance(lastUs);
     this.#notify ??= setTimeout(() => {
       this.#notify = undefined;
-      // Lost, or refused by a standby: others find the change by asking.
+      // A failed notification does no harm: other processes find the change by polling.
       this.#database.query('SELECT pg_notify($1, $2)', [this.#channel, '']).catch(() => undefined);
     }, notifyEveryMs);
   }
@@ -84,7 +87,7 @@ export class CommitFeed {
     this.#asking = this.#log
       .moment()
       .then(({ lastUs }) => this.advance(lastUs))
-      // The database is away: readers say so, and the next round tries again.
+      // The database is not reachable. Readers report that, and the next poll tries again.
       .catch(() => undefined)
       .finally(() => {
         this.#asking = undefined;
@@ -95,7 +98,7 @@ export class CommitFeed {
       });
   }
 
-  /** Listens on a connection of its own until closed. */
+  /** Listens for notifications on its own connection until closed. */
   async #listen(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     const client = this.#database.newClient();

@@ -1,5 +1,5 @@
-// Reads the log of changes with the bodies before and after each. What an entry says never changes, so entries are read
-// in pieces without one transaction around them; only that the log was trimmed meanwhile must be noticed.
+// Reads the change log, with the body before and after each change. Entries never change, so they are read in portions
+// without one transaction around them. Only when old entries were dropped in the meantime must the reader notice.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -10,16 +10,16 @@ import { byIndexOnly, type Database } from '../connection/database.ts';
 import { copyRows, type CopyRow } from '../read/copy-rows.ts';
 import { changeKind } from '../schema.ts';
 
-/** Entries of one statement. */
+/** How many entries one statement reads. */
 const entriesAtOnce = 200;
 
-/** Where the store is now. */
+/** The newest changes in the store. */
 export interface Moment {
   /** Time of the last change in microseconds. */
   readonly lastUs: number;
-  /** Of the newest change of an RBAC object; 0 for none. */
+  /** Time of the newest change of an RBAC object in microseconds; 0 when there is none. */
   readonly rightsUs: number;
-  /** Grows with each type, incarnation or followed type that is new. */
+  /** A number that grows with every new type, incarnation or followed type. */
   readonly catalog: number;
 }
 
@@ -32,7 +32,10 @@ export class ChangeLog {
     this.#versions = versions;
   }
 
-  /** @throws GatewayError (rejects), as all here, while the database cannot answer */
+  /**
+   * Reads the newest changes of the store.
+   * @throws GatewayError (rejects) while the database cannot answer; so do all methods here
+   */
   async moment(): Promise<Moment> {
     const [row] = await this.#database.query<[number, number, number]>(
       `SELECT last, rights, catalog FROM ${this.#database.schema}.sequencer WHERE one`,
@@ -46,13 +49,16 @@ export class ChangeLog {
     return { resourceVersion: this.#versions.make(lastUs), rightsVersion };
   }
 
-  /** The log has every change after this one. */
+  /** The log contains every change after this time, in microseconds. */
   async oldestUs(): Promise<number> {
     const [row] = await this.#database.query<[number]>(`SELECT trimmed FROM ${this.#database.schema}.store WHERE one`);
     return row![0];
   }
 
-  /** Whether this store has made a change at exactly this time, or trimmed up to it, and has all later ones. */
+  /**
+   * Whether a client can resume from this time: a change was made at exactly this time, or the log was trimmed up to
+   * it, and all later changes are in the log.
+   */
   async isInLog(timeUs: number): Promise<boolean> {
     const { schema } = this.#database;
     const [row] = await this.#database.query<[boolean]>(
@@ -63,14 +69,17 @@ export class ChangeLog {
     return row![0];
   }
 
-  /** Entries after a time, oldest first. @throws GatewayError (rejects) EXPIRED when {@link isInLog} is false */
+  /**
+   * Entries after a time, oldest first.
+   * @throws GatewayError (rejects) with code EXPIRED when {@link isInLog} is false
+   */
   async changes(sinceUs: number, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
     if (!(await this.isInLog(sinceUs))) await this.#expire(sinceUs);
     const entries: LogEntry[] = [];
     for (let atUs = sinceUs; entries.length < limit && types.length > 0;) {
       const wanted = Math.min(entriesAtOnce, limit - entries.length);
       const rows = await this.#read(atUs, types, wanted);
-      // What was dropped while it was read is missing from the rows.
+      // Partitions may have been dropped during the read, and then rows are missing.
       if ((await this.oldestUs()) > atUs) await this.#expire(atUs);
       for (const row of rows) entries.push(this.#entryOf(row));
       if (rows.length < wanted) break;
@@ -80,7 +89,7 @@ export class ChangeLog {
   }
 
   #read(sinceUs: number, types: readonly TypeKey[], limit: number): Promise<readonly CopyRow[]> {
-    // COPY takes no values: numbers are ours, and names of types are escaped.
+    // COPY takes no parameters: the numbers are this program's own, and type names are escaped.
     const keys = types.map((type) => escapeLiteral(type)).join();
     const query = `SELECT c.sequence, c.kind, t.key, i.incarnation, i.cluster, c.namespace, c.name, c.uid, b.raw,
         CASE WHEN c.kind <> ${changeKind.deleted} THEN coalesce(n.raw, o.raw) END
@@ -120,7 +129,7 @@ export class ChangeLog {
       'EXPIRED',
       isOld
         ? 'the resourceVersion is older than what the index remembers: list again'
-        : 'the resourceVersion is of no change of this index: list again',
+        : 'this index has not issued the resourceVersion: list again',
     );
   }
 }

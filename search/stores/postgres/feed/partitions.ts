@@ -1,25 +1,25 @@
-// The partitions of the log: made ahead of time, dropped whole when they are old. Any process does it, one at a time.
-// Attaching a partition and dropping one are the only work on these tables that others could have to wait for, so it
-// gives up soon and is tried again at the next round.
+// Partitions of the change log: created ahead of time, and dropped as a whole when old. Any process may do this, one at
+// a time. Dropping takes a lock that readers may have to wait for, so it gives up soon and tries again in the next
+// round.
 import type { ClientBase } from 'pg';
 
 import type { Database } from '../connection/database.ts';
 import { sqlState } from '../connection/errors.ts';
 
 export interface PartitionOptions {
-  /** Changes are kept for at least so long. */
+  /** Changes are kept for at least this long. */
   readonly keepMs: number;
-  /** What one partition holds. */
+  /** Time span of one partition. */
   readonly partitionMs: number;
 }
 
 export const defaultPartitions: PartitionOptions = { keepMs: 2 * 3600_000, partitionMs: 600_000 };
 
-/** How many partitions there are after the one of now: no process may be left without one if nobody makes more. */
+/** How many future partitions are kept ready, so that writing goes on for a while if no process creates more. */
 const ahead = 6;
 const tables = ['change', 'change_body'] as const;
 type LogTable = (typeof tables)[number];
-/** Any number that all versions of this program use. */
+/** Key of the advisory lock. It must be the same in all versions of this program. */
 const partitionLock = 0x50436979;
 const lockTimeoutMs = 500;
 const noPartition = '23514';
@@ -28,7 +28,7 @@ const lockNotAvailable = '55P03';
 interface Partition {
   readonly table: LogTable;
   readonly name: string;
-  /** Microseconds, from inclusive, to exclusive. */
+  /** In microseconds; `fromUs` is included, `toUs` is not. */
   readonly fromUs: number;
   readonly toUs: number;
 }
@@ -42,7 +42,7 @@ export class Partitions {
     this.#options = options;
   }
 
-  /** Makes what is missing. @throws GatewayError (rejects) */
+  /** Creates missing partitions. @throws GatewayError (rejects) */
   async extend(): Promise<void> {
     await this.#database.transaction(async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [partitionLock]);
@@ -52,7 +52,7 @@ export class Partitions {
         const own = partitions.filter((one) => one.table === table);
         for (let at = Math.floor(nowUs / stepUs) - 1; at <= Math.floor(nowUs / stepUs) + ahead; at++) {
           const [fromUs, toUs] = [at * stepUs, (at + 1) * stepUs];
-          // Another process may use another length.
+          // Another process may use another time span, so partitions that overlap count.
           if (own.some((one) => one.fromUs < toUs && fromUs < one.toUs)) continue;
           const name = `${table}_${fromUs}`;
           await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);
@@ -63,7 +63,7 @@ export class Partitions {
   }
 
   /**
-   * Drops what is older than it must be kept, unless a reader holds it up: then at a later call.
+   * Drops partitions that are old enough. When a reader holds a lock on one, nothing is dropped until a later call.
    * @throws GatewayError (rejects)
    */
   async trim(): Promise<void> {
@@ -82,7 +82,7 @@ export class Partitions {
     const { partitions, nowUs } = await state(client);
     const { keepMs, partitionMs } = this.#options;
     const limitUs = nowUs - keepMs * 1000;
-    // A body is kept before its change has its time, so it can lie in the partition before.
+    // A body is stored under an earlier time than its change, so it can lie in the partition before the change's.
     const isOld = ({ table, toUs }: Partition): boolean =>
       toUs <= (table === 'change' ? limitUs : limitUs - partitionMs * 1000);
     const old = partitions.filter(isOld);
@@ -98,7 +98,7 @@ export class Partitions {
   }
 }
 
-/** Whether a write failed because the log has no partition for it. */
+/** Whether a write failed because the log has no partition for its time. */
 export function lacksPartition(error: unknown): boolean {
   return sqlState((error as Error).cause ?? error) === noPartition;
 }
@@ -111,7 +111,7 @@ async function state(client: ClientBase): Promise<{ partitions: readonly Partiti
     FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
     WHERE p.oid IN ('change'::regclass, 'change_body'::regclass)`,
   );
-  // A clock that was set back is behind the last change, after which the next one is written.
+  // If the clock was set back, the time of the last change counts: the next change is written after it.
   const last = await client.query<{ now: number }>(
     'SELECT greatest(last, (extract(epoch FROM clock_timestamp()) * 1000000)::int8) AS now FROM sequencer',
   );

@@ -1,6 +1,6 @@
-// Reads the bodies of a page's rows, a bounded chunk a transaction, as they were when the page was planned. A row that
-// has changed since is read from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a
-// change.
+// Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
+// that has changed since is read from the log. So a list, and a watch from the list's resourceVersion, together show
+// every change exactly once.
 import type { RowRead } from '../../store.ts';
 import { changeKind } from '../schema.ts';
 import type { CopyRow } from './copy-rows.ts';
@@ -13,22 +13,24 @@ interface RowIds {
   readonly incs: Int32Array;
 }
 
-/** Rows of a page in order, with the lengths that their bodies had. */
+/** The rows of a page in order, with the lengths that their bodies had. */
 export interface PageRows extends RowIds {
   readonly bytes: Int32Array;
 }
 
-/** Rows of a chunk, and how many ids are done with them; rows that are gone are missing. */
+/**
+ * The rows of a chunk. `done` counts the ids covered; it can be larger than `rows`, because deleted rows are left out.
+ */
 export interface BodyChunk {
   readonly rows: readonly RowRead[];
   readonly done: number;
 }
 
-/** A chunk ends with the row that reaches this. */
+/** A chunk ends with the row that reaches this many bytes. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 
-/** Bodies by the ids of their rows. */
+/** The bodies of rows, by row id. */
 export async function readRaw(
   snapshot: Snapshot,
   rows: readonly Pick<FoundRow, 'id' | 'slot'>[],
@@ -42,12 +44,12 @@ export async function readRaw(
   return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
 }
 
-/** Reads the first of some rows of a page. @param sequence of the page */
+/** Reads the first chunk of these rows. @param sequence when the page's keys were read, in microseconds */
 export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: number): Promise<BodyChunk> {
   const done = countOfChunk(page.bytes);
   if (done === 0) return { rows: [], done };
   const list = listed(snapshot, { ids: page.ids.subarray(0, done), incs: page.incs.subarray(0, done) });
-  // What is older than the log is read as it is now.
+  // The log no longer reaches back to that time, so rows are read as they are now.
   const isNow = snapshot.sequence === sequence || snapshot.trimmed > sequence;
   const copied = await snapshot.copied(isNow ? rowsNow(list) : rowsBefore(list, sequence));
   return { rows: copied.map((row) => rowRead(snapshot, row)), done };
@@ -61,11 +63,12 @@ function countOfChunk(lengths: Int32Array): number {
   return count;
 }
 
-/** A list of rows, `j(shard, id, place)`: nothing but numbers. */
+/** SQL for a list of rows, `j(shard, id, place)`. It is built from numbers only. */
 function listed({ catalog }: Snapshot, { ids, incs }: RowIds): string {
   const shards = Array.from(incs, (inc) => catalog.byNumber.get(inc)!.shard);
   const numbers = (all: Iterable<number>): string => `'{${Array.from(all, wholeNumber).join(',')}}'`;
-  // Behind SELECT the planner does not see how many there are: it would read whole tables for a thousand.
+  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
+  // for a thousand rows.
   return `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
     WITH ORDINALITY j(shard, id, place)`;
 }
@@ -80,7 +83,10 @@ function rowsNow(list: string): string {
     JOIN obj o ON o.shard = j.shard AND o.id = j.id JOIN body b ON b.shard = j.shard AND b.id = j.id ORDER BY j.place`;
 }
 
-/** Rows as they were before their first change after a time; one that was added since is missing. */
+/**
+ * SQL for rows as they were at time `sequence`, taken from their first change after it. Rows that were added later are
+ * left out.
+ */
 function rowsBefore(list: string, sequence: number): string {
   const first = `SELECT * FROM change c WHERE c.id = j.id AND c.sequence > ${wholeNumber(sequence)}
     ORDER BY c.sequence LIMIT 1`;

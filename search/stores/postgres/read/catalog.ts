@@ -1,20 +1,21 @@
-// Types and incarnations by number, in memory. It only grows, but for the name of an incarnation's cluster.
+// Types and incarnations with their numbers, in memory. Entries are only added; just the name of an incarnation's
+// cluster can change.
 import type { TypeKey } from '../../../types.ts';
 import { shardOfIncarnation } from '../shard.ts';
 import { piece, type Piece } from './sql.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
-  /** The incarnation's id. */
+  /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
   readonly id: string;
   readonly cluster: string;
-  /** Where its rows are. */
+  /** The shard that holds its rows. */
   readonly shard: number;
 }
 
-/** What a transaction needs of the catalog. */
+/** The catalog as one transaction sees it. */
 export interface Catalog {
-  /** `sequencer.catalog` it was read at. */
+  /** The value of `sequencer.catalog` when it was read. */
   readonly version: number;
   readonly types: ReadonlyMap<TypeKey, number>;
   readonly typeKeys: ReadonlyMap<number, TypeKey>;

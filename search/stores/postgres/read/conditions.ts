@@ -1,5 +1,5 @@
-// Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
-// body can answer. Only a row's columns and terms become SQL; paths that are not indexed for the type are in neither.
+// Turns the conditions of a query for one type into SQL about its row `o`. SQL can test columns and terms only.
+// Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { PathStep } from '../../../../lib/json/path-step.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
@@ -12,21 +12,24 @@ import { bytes, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
 
 export interface Conditions {
-  /** All must hold. */
+  /** SQL conditions; all must be true. */
   readonly pieces: readonly Piece[];
-  /** The positive condition on terms with the fewest rows. */
+  /** Among the conditions that require terms, the one with the fewest rows. */
   readonly best: TermSet | undefined;
-  /** Conditions that only a body can answer. */
+  /** Tests the body for the conditions that SQL cannot answer; undefined when there are none. */
   readonly recheck: Matcher | undefined;
-  /** The paths `recheck` reads, as people write them. */
+  /** The paths that `recheck` reads, as users write them. */
   readonly rechecked: readonly string[];
-  /** No row can satisfy them. */
+  /** True when no row can satisfy the conditions. */
   readonly isNever: boolean;
 }
 
 const mostConditions = 400;
 
-/** @throws GatewayError (rejects) BAD_REQUEST for too many conditions */
+/**
+ * Turns the conditions of a query for one type into SQL.
+ * @throws GatewayError (rejects) with code BAD_REQUEST when the query has too many conditions
+ */
 export function compileConditions(of: TermsOf, query: ListQuery, type: ResourceType): Promise<Conditions> {
   return new Compiler(of, type).compile(query);
 }
@@ -49,7 +52,7 @@ class Compiler {
   async compile(query: ListQuery): Promise<Conditions> {
     const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
     if (count + query.anyOf.flat().length > mostConditions) {
-      throw new GatewayError('BAD_REQUEST', `a query may have ${mostConditions} conditions: ask with fewer`);
+      throw new GatewayError('BAD_REQUEST', `a query may have at most ${mostConditions} conditions: use fewer`);
     }
     this.#columns(query);
     const labels = await leftOver(query.labels, async (requirement) => {
@@ -97,7 +100,7 @@ class Compiler {
     this.#pieces.push(piece(`(${inName} OR ${inTerms})`, bytes(text.toLowerCase()), ...values));
   }
 
-  /** Undefined when only the body can answer. */
+  /** SQL for one condition; undefined when only the body can answer it. */
   async #field(field: FieldRequirement, isRequired: boolean): Promise<Piece | undefined> {
     const column = columnPiece(field);
     if (column !== undefined) return column;
@@ -110,10 +113,10 @@ class Compiler {
     return termPiece(terms);
   }
 
-  /** @returns false when only the body can answer */
+  /** Adds SQL for "any of these conditions". @returns false when only the body can answer */
   async #anyOf(any: readonly FieldRequirement[]): Promise<boolean> {
     const pieces: Piece[] = [];
-    // Goes through all of them, so that every path without an index is named.
+    // Continues after a condition without SQL, so that every path without an index is named in the answer.
     for (const field of any) {
       const condition = await this.#field(field, false);
       if (condition !== undefined) pieces.push(condition);
@@ -150,14 +153,14 @@ class Compiler {
   }
 }
 
-/** Those of which an asynchronous test is false, asked one after the other. */
+/** The elements for which the asynchronous test gives false. They are tested one after the other. */
 async function leftOver<T>(all: readonly T[], isAnswered: (one: T) => Promise<boolean>): Promise<readonly T[]> {
   const left: T[] = [];
   for (const one of all) if (!(await isAnswered(one))) left.push(one);
   return left;
 }
 
-/** More numbers than this are compared by a hash of them; fewer by the index. */
+/** Up to this many terms the index is used; more are compared through a hash table. */
 const mostInIndex = 100;
 
 function termPiece({ ids, isNegative }: TermSet): Piece {
@@ -177,7 +180,7 @@ const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // A label selector compares these differently.
+  // Label selectors compare these in another way, so the body decides.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,
@@ -187,7 +190,9 @@ function labelSteps(key: string): readonly PathStep[] {
   return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
 }
 
-/** `metadata.name` and `metadata.uid` are columns. */
+/**
+ * SQL for conditions on `metadata.name` and `metadata.uid`, which are columns; undefined for other paths and operators.
+ */
 function columnPiece({ path, operator, values }: FieldRequirement): Piece | undefined {
   const text = printPath(path);
   if (text !== 'metadata.name' && text !== 'metadata.uid') return undefined;

@@ -1,17 +1,18 @@
-// Rows of `COPY … TO STDOUT (FORMAT binary)`: the one way on which the driver hands out bytes as they are, without
-// their hexadecimal text. https://www.postgresql.org/docs/15/sql-copy.html
+// Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Only that way does the driver give bytes without converting them
+// from hexadecimal text. https://www.postgresql.org/docs/15/sql-copy.html
 import type { ClientBase } from 'pg';
 import { to } from 'pg-copy-streams';
 
-/** Fields of a row; undefined for NULL. */
+/** The fields of a row; undefined for NULL. */
 export type CopyRow = readonly (Buffer | undefined)[];
 
 const signatureBytes = 11;
 const flagsBytes = 4;
 
 /**
- * Runs a COPY, which takes no values: the text may hold only numbers and names of ours.
- * @param query what is copied
+ * Runs a query through COPY. Easy to get wrong: COPY takes no parameters, so anything put into the text of the query is
+ * executed as SQL.
+ * @param query may contain only numbers and names that this program has made
  */
 export async function copyRows(client: ClientBase, query: string): Promise<readonly CopyRow[]> {
   const chunks: Buffer[] = [];
@@ -28,7 +29,7 @@ function readRows(copied: Buffer): readonly CopyRow[] {
   for (;;) {
     const columns = copied.readInt16BE(at);
     at += 2;
-    // The trailer.
+    // A field count of -1 marks the end of the data.
     if (columns === -1) return rows;
     const row: (Buffer | undefined)[] = [];
     for (let column = 0; column < columns; column++) {

@@ -1,5 +1,5 @@
-// Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
-// reading the rows would give.
+// Counts the rows of a question, in total or by cluster, namespace or type. Counters are used only where they give the
+// same result as reading the rows.
 import type { BodyLooks } from '../../body-budget.ts';
 import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
 import { partsOf } from './extents.ts';
@@ -8,7 +8,7 @@ import { KeyStream } from './key-stream.ts';
 import { isExtentOnly, planTypes, rowParts, selectRows, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Rows of a question. @throws TooManyBodies (rejects) */
+/** The number of rows. @throws TooManyBodies (rejects) when the budget of bodies is used up */
 export async function countRows(snapshot: Snapshot, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
   await eachPlan(snapshot, question, looks, {
@@ -18,7 +18,10 @@ export async function countRows(snapshot: Snapshot, question: Question, looks: B
   return sum;
 }
 
-/** Rows of a question by cluster, namespace or type. @throws TooManyBodies (rejects) */
+/**
+ * The number of rows for each cluster, namespace or type.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function countBy(
   snapshot: Snapshot,
   question: Question,
@@ -48,13 +51,16 @@ export async function countBy(
   return counts;
 }
 
-/** Handles a question's plans, or rows where bodies decide which they are. */
+/** Gets the plans of a question, or its rows when bodies decide which rows match. */
 export interface PlanVisitor {
   readonly plan: (plan: TypePlan) => Promise<void>;
   readonly rows: (rows: readonly FoundRow[]) => Promise<void>;
 }
 
-/** Visits each plan; or, when one of them needs bodies, every row. @throws TooManyBodies (rejects) */
+/**
+ * Visits each plan of the question; or every row, when a plan needs bodies.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function eachPlan(
   snapshot: Snapshot,
   question: Question,
@@ -69,7 +75,10 @@ export async function eachPlan(
   for (const plan of plans) await visitor.plan(plan);
 }
 
-/** Visits all rows, in any order, some at a time. @throws TooManyBodies (rejects) */
+/**
+ * Visits all rows in any order, some at a time.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function eachRows(
   snapshot: Snapshot,
   question: Question,
@@ -80,7 +89,7 @@ export async function eachRows(
   const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
   await stream.open();
   if (looks.over !== undefined) {
-    // Bodies that will be read at least, so that a question that asks too much is refused before any is read.
+    // The least number of bodies this will read, so that a question which needs too many is refused before any is read.
     const checked = stream.plans.filter((plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined);
     looks.budget.expect(await countExtents(snapshot, checked));
   }

@@ -1,16 +1,16 @@
-// Rows of what a user may see, by the counters alone.
+// Counts the rows a user may see from the counters alone, without reading rows.
 import { partsOf, type Extent } from './extents.ts';
 import { selectRows } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Rows of the extents of some plans. */
+/** The number of rows in the extents of these plans. */
 export async function countExtents(snapshot: Snapshot, plans: readonly { readonly extent: Extent }[]): Promise<number> {
   let sum = 0;
   for (const { extent } of plans) sum += await countExtent(snapshot, extent);
   return sum;
 }
 
-/** By the counters, and single rows by themselves. */
+/** The number of rows in an extent: the sum of the counters, plus the rows granted by name. */
 export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<number> {
   const { text, values } = selectRows('o.n', partsOf(snapshot, extent, 'counter'));
   const sum = { text: `SELECT coalesce(sum(o.n), 0)::int8 FROM (${text}) o`, values };
@@ -18,7 +18,7 @@ export async function countExtent(snapshot: Snapshot, extent: Extent): Promise<n
   return n + extent.singles.length;
 }
 
-/** Whether there is nothing but single rows. */
+/** Whether the extent consists of rows granted by name only. */
 export function isWithoutParts({ whole, places }: Extent): boolean {
   return whole.length === 0 && places.length === 0;
 }

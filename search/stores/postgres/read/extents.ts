@@ -1,5 +1,5 @@
-// Which rows of one type a question may look at for one user: scope and the query's key columns together, as parts that
-// do not overlap, or counts would be wrong.
+// The rows of one type that a question may examine for one user: the user's grants combined with the query's conditions
+// on cluster and namespace. The parts do not overlap; otherwise rows would be counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import type { TypeKey } from '../../../types.ts';
@@ -7,7 +7,7 @@ import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, bytesOf, concat, piece, wholeTexts, type Piece } from './sql.ts';
 
-/** Grants of a scope. */
+/** The grants of a scope: by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
 
 /** A namespace of an incarnation. */
@@ -21,19 +21,19 @@ export interface SingleRow extends Place {
   readonly id: number;
 }
 
-/** Rows of type `t` in whole incarnations, in places, and single ones. */
+/** Rows of type `t`: those of whole incarnations, those of single namespaces (`places`), and single rows. */
 export interface Extent {
   readonly t: number;
   readonly type: TypeKey;
   readonly whole: readonly number[];
-  /** What the query says of the namespaces of whole incarnations. */
+  /** Namespaces that the query asks for; applied to `whole` only. Undefined: all. */
   readonly namespaces: readonly string[] | undefined;
   readonly notNamespaces: readonly string[];
   readonly places: readonly Place[];
   readonly singles: readonly SingleRow[];
 }
 
-/** Undefined when no row of the type can be in it. */
+/** Undefined when no row of the type can match. */
 export async function extentOf(
   snapshot: Snapshot,
   query: ListQuery,
@@ -43,7 +43,7 @@ export async function extentOf(
   const t = snapshot.catalog.types.get(type);
   if (t === undefined) return undefined;
   const isWanted = among(query.namespaces, query.notNamespaces);
-  // Half a surrogate pair is in no stored text, and as bytes it would be the sign that stands for it.
+  // A namespace that is not valid UTF-16 is in no stored text. As bytes it would turn into a replacement character.
   const passes = (namespace: string): boolean => isWanted(namespace) && namespace.isWellFormed();
   const ofCluster = among(query.clusters, query.notClusters);
   const whole: number[] = [];
@@ -72,12 +72,12 @@ export async function extentOf(
   return isEmpty(extent) ? undefined : extent;
 }
 
-/** Whether nothing can be in it. */
+/** Whether the extent can contain no rows. */
 export function isEmpty({ whole, places, singles, namespaces }: Extent): boolean {
   return (whole.length === 0 || namespaces?.length === 0) && places.length === 0 && singles.length === 0;
 }
 
-/** Whether it has every row of its type. */
+/** Whether the extent contains every row of its type. */
 export async function isOfAllRows(
   { rows }: Snapshot,
   { t, whole, namespaces, notNamespaces }: Extent,
@@ -87,14 +87,14 @@ export async function isOfAllRows(
   return (await rows(others)).length === 0;
 }
 
-/** The part of an extent in some incarnations. */
+/** The extent limited to some incarnations. */
 export function extentIn(extent: Extent, incs: ReadonlySet<number>): Extent {
   const isThere = ({ inc }: Place): boolean => incs.has(inc);
   const whole = extent.whole.filter((inc) => incs.has(inc));
   return { ...extent, whole, places: extent.places.filter(isThere), singles: extent.singles.filter(isThere) };
 }
 
-/** Incarnations in which it has something. */
+/** Numbers of the incarnations in which the extent has rows. */
 export function incarnationsOf({ whole, places, singles }: Extent): ReadonlySet<number> {
   return new Set([...whole, ...places.map(({ inc }) => inc), ...singles.map(({ inc }) => inc)]);
 }
@@ -111,12 +111,12 @@ function among(wanted: readonly string[] | undefined, unwanted: readonly string[
 
 interface NamedObject {
   readonly incarnation: IncarnationRecord;
-  /** Undefined: in any namespace. */
+  /** Undefined: an object of this name in any namespace. */
   readonly namespace: string | undefined;
   readonly name: string;
 }
 
-/** The objects that exist, each once. */
+/** The objects that exist among those granted by name, each once. */
 async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObject[]): Promise<readonly SingleRow[]> {
   const found = new Map<number, SingleRow>();
   const find = async (some: readonly NamedObject[], on: string, namespaces: readonly Buffer[]): Promise<void> => {
@@ -137,13 +137,16 @@ async function findNamed(snapshot: Snapshot, t: number, named: readonly NamedObj
   return [...found.values()];
 }
 
-/** One way to rows `o` of an extent: what stands behind FROM, and what must hold. */
+/** An SQL source of rows `o`: the text after FROM, and the conditions. */
 export interface Part {
   readonly from: Piece;
   readonly where: readonly Piece[];
 }
 
-/** Parts that together are the extent; `table` has the columns t, inc and namespace, and id unless it is `counter`. */
+/**
+ * Sources that together give the rows of the extent. Both tables have the columns t, inc and namespace; only `obj` has
+ * ids, so `counter` leaves out single rows.
+ */
 export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'counter' = 'obj'): readonly Part[] {
   const { whole, places, singles, namespaces } = extent;
   const ofType = (incs: readonly number[]): readonly Piece[] => [
@@ -167,19 +170,20 @@ export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'coun
   return parts;
 }
 
-/** With more shards than this nearly every partition has one of them. */
+/** With more shards than this, nearly every partition has one of them, so naming them does not help. */
 const mostShards = 32;
 
-/** Lets the planner leave out partitions that have no rows of these incarnations. */
+/** A condition that lets the planner leave out partitions without rows of these incarnations. */
 function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piece[] {
   const shards = new Set(incs.map((inc) => catalog.byNumber.get(inc)!.shard));
   return shards.size > mostShards ? [] : [piece('o.shard = ANY(?::int2[])', [...shards])];
 }
 
-/** Rows by their ids, as `o`. */
+/** SQL that gives the rows with these ids the name `o`. */
 export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: number; readonly inc: number }[]): Piece {
   const shards = rows.map(({ inc }) => catalog.byNumber.get(inc)!.shard);
-  // Behind SELECT the planner does not see how many there are: it would read whole tables for a thousand.
+  // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
+  // for a thousand rows.
   const text =
     'unnest((SELECT ?::int2[]), (SELECT ?::int8[])) g(shard, id) JOIN obj o ON o.shard = g.shard AND o.id = g.id';
   const ids = rows.map(({ id }) => id);
@@ -193,7 +197,7 @@ function namespacePieces({ namespaces, notNamespaces }: Extent): readonly Piece[
   return pieces;
 }
 
-/** Whether a row is in the extent's whole incarnations or places, or is one of its single rows. */
+/** A condition that is true for the rows of the extent. */
 export function memberPiece(extent: Extent): Piece {
   const any: Piece[] = [];
   const { whole, places, singles } = extent;
@@ -205,7 +209,8 @@ export function memberPiece(extent: Extent): Piece {
     });
   }
   if (places.length > 0) {
-    // As a value and not as a condition, so that the planner makes no join of it, which would lose the order of a walk.
+    // `IS TRUE` makes it a value. From a plain condition the planner would make a join, and the rows would lose their
+    // order.
     const text = '((o.inc, o.namespace) IN (SELECT * FROM unnest(?::int4[], ?::bytea[]))) IS TRUE';
     any.push(
       piece(

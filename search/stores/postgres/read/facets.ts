@@ -1,5 +1,5 @@
-// Counts the values of a label or a path, and completes values. A row with several values of a path counts once
-// for each value, and a row without one is not counted.
+// Counts the values of a label or a path, and completes values. A row with several values counts once for each value. A
+// row without a value is not counted.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -16,17 +16,20 @@ import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, piece, type Piece } from './sql.ts';
 import { ofPath } from './term-sets.ts';
 
-/** Bodies that are read by one statement. */
+/** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
 
 /** What is counted, and for which rows. */
 export interface FacetQuestion extends Question {
   readonly by: FacetBy;
-  /** Only values that begin with it are wanted. */
+  /** Only values that begin with this text are counted. */
   readonly prefix: string;
 }
 
-/** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
+/**
+ * The most frequent values first; equally frequent ones in order of value.
+ * @throws TooManyBodies (rejects) when too many bodies would have to be read
+ */
 export async function readFacets(
   snapshot: Snapshot,
   question: Omit<FacetQuestion, 'prefix'>,
@@ -40,7 +43,10 @@ export async function readFacets(
     .slice(0, limit);
 }
 
-/** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
+/**
+ * The values that begin with the prefix, sorted.
+ * @throws TooManyBodies (rejects) when too many bodies would have to be read
+ */
 export async function readFacetValues(
   snapshot: Snapshot,
   question: FacetQuestion,
@@ -60,7 +66,7 @@ async function countValues(
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
   const { by, prefix, query } = question;
-  // One budget for filtering and counting: a body that is read twice costs twice.
+  // Filtering and counting share one budget: a body that both read counts twice.
   const looks: BodyLooks = { budget: new BodyBudget(query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(snapshot, question, looks, by);
   const counts = new Map<string, number>();
@@ -92,7 +98,7 @@ async function countValues(
   return counts;
 }
 
-/** Values of one path with the number of rows that have them, of some rows or of all rows of a type. */
+/** The values of one path, each with the number of rows that have it, among some rows or among all rows of a type. */
 async function countTerms(
   snapshot: Snapshot,
   t: number,
@@ -108,7 +114,7 @@ async function countTerms(
     const counted = `SELECT k.value, sum(k.n)::int8 FROM term k WHERE ${wanted.text} GROUP BY k.value`;
     return valuesOf(await snapshot.rows({ text: counted, values: wanted.values }));
   }
-  // Each shard has its own texts of the same terms.
+  // Each shard stores the texts of its own terms, so equal terms occur several times.
   const terms = `SELECT DISTINCT k.id, k.value FROM term k WHERE ${wanted.text}`;
   const text = `WITH k AS MATERIALIZED (${terms}), o AS (${rows.text})
     SELECT k.value, count(*) FROM o CROSS JOIN LATERAL unnest(o.terms) x(id) JOIN k ON k.id = x.id GROUP BY k.value`;

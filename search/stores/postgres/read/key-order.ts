@@ -1,35 +1,35 @@
-// A query's order in SQL: what rows are sorted by, and which come after a row.
+// The order of a query in SQL: the expressions to sort by, and the condition for rows after a given row.
 import type { KeyRow, RowOrder, RowPlace } from '../../row-order.ts';
 import { compareText } from '../../text-order.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import { bytes, join, numberPiece, piece, type Piece } from './sql.ts';
 
-/** A namespace of an incarnation, with the incarnation's number. */
+/** A namespace in an incarnation. */
 export interface FoundPlace extends RowPlace {
   readonly incarnation: IncarnationRecord;
 }
 
-/** The keys of a row, and the length of its body. */
+/** The key of a row, and the length of its body. */
 export interface FoundRow extends KeyRow<FoundPlace> {
   readonly bytes: number;
 }
 
-/** One expression that rows are sorted by. */
+/** One expression to sort rows by. */
 interface SqlKey {
   readonly by: Piece;
   readonly isDescending: boolean;
-  /** The expression's value for a row. */
+  /** SQL for the value of the expression for a given row. */
   readonly of: (row: KeyRow) => Piece;
 }
 
-/** An order of rows of one type in some incarnations. */
+/** The order of rows of one type in some incarnations. */
 export class KeyOrder {
   readonly #keys: readonly SqlKey[];
   readonly #type: string;
 
   /**
-   * @param incarnations in which there may be rows
-   * @param isOfOne all rows, and those they are compared with, are of one incarnation
+   * @param incarnations those that can have rows
+   * @param isOfOne true when all rows, and the rows they are compared with, are in one incarnation
    */
   constructor(order: RowOrder, type: string, incarnations: readonly IncarnationRecord[], isOfOne: boolean) {
     const ranks = new ClusterRanks(incarnations);
@@ -48,13 +48,14 @@ export class KeyOrder {
         case 'created_at':
           return [key('o.created', ({ created }) => numberPiece(created))];
         case 'resource_version':
-          // Decimals: the longer is the larger.
+          // The values are decimal numbers as text, so a longer one is larger.
           return [
             key('length(o.rv)', ({ rv }) => piece('?::int4', bytes(rv).length)),
             key('o.rv', ({ rv }) => piece('?::bytea', bytes(rv))),
           ];
         default:
-          // All rows are of one type; values of paths are sorted outside of the database.
+          // A type needs no key here, since all rows have the same one. Values of paths are sorted outside of the
+          // database.
           return [];
       }
     });
@@ -67,7 +68,7 @@ export class KeyOrder {
     );
   }
 
-  /** What holds for the rows that come after a row, which may be of another type. */
+  /** Conditions for the rows that come after `row`, which may be of another type. */
   after(row: KeyRow): readonly Piece[] {
     // The type is the last key of every order.
     const isEqualAfter = compareText(this.#type, row.type) > 0;
@@ -80,7 +81,7 @@ export class KeyOrder {
       rest = { text, values: [...than.values, ...equal.values, ...rest.values] };
     }
     const [first] = this.#keys;
-    // For the index of the first column.
+    // This repeats the first key as a simple comparison, so that an index on its column can be used.
     const from = first && compared(first.by, first.isDescending ? '<=' : '>=', first.of(row));
     return from === undefined ? [rest] : [from, rest];
   }
@@ -90,10 +91,10 @@ function compared(one: Piece, operator: string, other: Piece): Piece {
   return { text: `${one.text} ${operator} ${other.text}`, values: [...one.values, ...other.values] };
 }
 
-/** With gaps larger than this on average, ranks are looked up in a list. */
+/** When numbers have gaps larger than this on average, ranks are looked up in a list instead of an array by number. */
 const mostGap = 64;
 
-/** Numbers of incarnations in the order of their clusters' names. */
+/** Ranks incarnations by the names of their clusters. */
 class ClusterRanks {
   readonly #sorted: readonly IncarnationRecord[];
   readonly piece: Piece;
@@ -111,7 +112,7 @@ class ClusterRanks {
     this.piece = piece('(?::int4[])[o.inc]', ranks);
   }
 
-  /** Even for an incarnation of the list, and between two of them for any other. */
+  /** The rank: even for an incarnation of the list, odd for one that would stand between two of them. */
   of({ slot }: KeyRow): Piece {
     const { incarnation } = slot;
     const before = this.#sorted.filter((one) => compareIncarnations(one, incarnation) < 0).length;
@@ -126,7 +127,7 @@ export function compareIncarnations(one: Named, other: Named): number {
   return compareText(one.cluster, other.cluster) || compareText(one.id, other.id);
 }
 
-/** Whether an order takes one cluster after the other. */
+/** Whether the order lists one cluster after the other. */
 export function isByCluster({ keys, paths }: RowOrder): boolean {
   return keys[0]!.by === 'cluster' && paths.length === 0;
 }

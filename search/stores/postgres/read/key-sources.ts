@@ -1,5 +1,5 @@
-// Rows of one type in a query's order, some at a time, as statements find them. Where the order begins with the
-// cluster, the first clusters are asked alone, so that a page does not sort the rows of all.
+// Reads the rows of one type in the order of a query, some at a time. Where the order begins with the cluster, the
+// first clusters are read on their own, so that one page does not sort the rows of all clusters.
 import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
@@ -18,12 +18,12 @@ export interface RowSource {
   next(want: number): Promise<readonly FoundRow[] | undefined>;
 }
 
-/** What of the rows of a plan is wanted. */
+/** Which rows of a plan are wanted. */
 export interface SourceOptions {
   readonly order: RowOrder;
-  /** Rows up to this one are not wanted. */
+  /** Only rows after this one are wanted. */
   readonly after: KeyRow | undefined;
-  /** So many rows are enough; infinite for all, or where it is not known how many match. */
+  /** The most rows the caller will need. Infinite when it needs all, or when rows are filtered later. */
   readonly most: number;
   readonly offset: number;
 }
@@ -40,9 +40,12 @@ type KeyColumns = readonly [
 
 const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
 
-/** With fewer rows that have a wanted term, all of them are sorted, instead of looking for them in the order. */
+/**
+ * When fewer rows than this have a required term, all of them are read and sorted. Otherwise the rows are read in order
+ * and tested.
+ */
 const mostCollected = 20_000;
-/** A statement without a cursor gives at most so many rows. */
+/** A statement for more rows than this uses a cursor. */
 const mostAtOnce = 2000;
 
 export async function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): Promise<RowSource> {
@@ -55,15 +58,15 @@ export async function keySource(snapshot: Snapshot, plan: TypePlan, options: Sou
   return statementSource(snapshot, { ...plan, isPassed }, options, order);
 }
 
-/** A plan, and whether its rows are found by passing over those of others. */
+/** A plan. With `isPassed`, all rows of the type are read in order and those the user may not see are skipped. */
 type WalkedPlan = TypePlan & { readonly isPassed?: boolean };
 
-/** With fewer namespaces, the rows of all of them are sorted. */
+/** With fewer namespaces than this, the rows of all of them are read and sorted. */
 const manyPlaces = 256;
 
 /**
- * Whether a walk along the order that passes over rows of others looks at fewer rows than there are in the user's
- * namespaces.
+ * Whether fewer rows have to be read when all rows of the type are read in order and tested, than when all rows in the
+ * user's namespaces are read and sorted.
  */
 async function passesRows(
   snapshot: Snapshot,
@@ -81,7 +84,7 @@ async function passesRows(
   return ((most + offset) * all) / own < own;
 }
 
-/** Whether its rows are found by something better than the order. */
+/** Whether a condition finds few rows, so that these are read and sorted. */
 function isSelective({ conditions, only }: TypePlan): boolean {
   return only !== undefined || (conditions.best?.postings ?? Number.POSITIVE_INFINITY) < mostCollected;
 }
@@ -91,7 +94,7 @@ function recordsOf({ byNumber }: Catalog, { extent, only }: TypePlan): readonly 
   return [...numbers].map((number) => byNumber.get(number)!);
 }
 
-/** Rows of more and more clusters at a time, one behind the other. */
+/** Reads one cluster, then the next four, then sixteen and so on. */
 function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): RowSource {
   const { order, after } = options;
   const { direction } = order.keys[0]!;
@@ -145,12 +148,12 @@ function statementSource(
   return cursorSource(snapshot, plan, statement);
 }
 
-/** Sorted with the keys as they are, so that the rows of each order are read from the same columns. */
+/** A statement for the plan's rows in order. */
 function sortedRows(snapshot: Snapshot, plan: WalkedPlan, order: KeyOrder, after: KeyRow | undefined): Piece {
   const parts = plan.isPassed === true ? [passedPart(plan)] : rowParts(snapshot, plan);
   const behind = after === undefined ? [] : order.after(after);
   const { orderBy } = order;
-  // A fence: the planner would rather walk along the order and test each row for its terms.
+  // MATERIALIZED keeps the planner from reading all rows in order and testing each one for its terms.
   if (isSelective(plan)) {
     const rows = selectRows(columns, parts);
     const where =
@@ -191,7 +194,7 @@ function onceSource(read: () => Promise<readonly FoundRow[]>): RowSource {
   };
 }
 
-/** Rows of a statement that stays open until the transaction ends. */
+/** Reads the rows of a statement through a cursor, which stays open until the transaction ends. */
 function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): RowSource {
   const name = `rows_${snapshot.newNumber()}`;
   let isOpen = false;
@@ -214,12 +217,13 @@ function cursorSource(snapshot: Snapshot, plan: TypePlan, statement: Piece): Row
   };
 }
 
-/** Bodies that are read by one statement. */
+/** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
 
 /**
- * All rows of a plan in an order by paths of the object, whose bodies are all read. Rows whose body does not match are
- * not among them. @throws TooManyBodies (rejects)
+ * All rows of a plan, ordered by paths of the object. Every body is read, and rows whose body does not match are left
+ * out.
+ * @throws TooManyBodies (rejects) when there are more rows than the budget allows
  */
 export async function sortedByPaths(
   snapshot: Snapshot,
@@ -228,7 +232,7 @@ export async function sortedByPaths(
   budget: BodyBudget,
 ): Promise<RowSource> {
   const all = selectRows(columns, rowParts(snapshot, plan));
-  // One more than may be read is enough to refuse.
+  // One row more than the budget allows is enough to refuse the question.
   const some: Piece = { text: `SELECT * FROM (${all.text}) o LIMIT ?`, values: [...all.values, budget.left + 1] };
   const found = keyRows(snapshot, plan, await snapshot.rows<KeyColumns>(some));
   budget.expect(found.length);
@@ -248,7 +252,7 @@ export async function sortedByPaths(
   return onceSource(async () => wanted.sort(order.compare));
 }
 
-/** The key of a row, for a matcher. */
+/** The key of a row in the form that a matcher takes. */
 export function matchKey({ type, slot, name }: KeyRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }

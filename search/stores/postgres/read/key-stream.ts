@@ -1,4 +1,4 @@
-// All rows of a question in order: merges the rows of its types and filters by bodies where needed.
+// All rows of a question in order: merges the rows of its types, and reads bodies where a condition needs them.
 import { printPath } from '../../../query/path.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import { readCursor, rowOrder, type KeyRow, type RowOrder } from '../../row-order.ts';
@@ -9,7 +9,7 @@ import { keySource, matchKey, sortedByPaths, type RowSource } from './key-source
 import { planTypes, type Question, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** One type's rows, some of them read ahead. */
+/** The rows of one type, some of them read ahead. */
 interface Lane {
   readonly plan: TypePlan;
   readonly source: RowSource;
@@ -18,33 +18,33 @@ interface Lane {
   isOver: boolean;
 }
 
-/** How many rows the caller wants in all. */
+/** How many rows the caller wants. */
 export interface Wanted {
-  /** Rows that are passed over first. */
+  /** How many rows to skip first. */
   readonly offset: number;
-  /** Undefined: all. */
+  /** How many rows to give after that. Undefined: all. */
   readonly limit: number | undefined;
 }
 
-/** Bodies that are checked at a time. */
+/** How many bodies are read at a time. */
 const recheckedAtOnce = 64;
-/** Bodies between two readings of the clock. */
+/** The clock is read once for this many bodies. */
 const checkedAtOnce = 16;
-/** A larger offset is passed over by the database. */
+/** A larger offset is skipped by the database, not here. */
 const mostDropped = 2000;
-/** Rows read ahead at a time. */
+/** The most rows read ahead at a time. */
 const mostReadAhead = 2000;
 
 export class KeyStream {
   readonly order: RowOrder;
-  /** Rows of the query before the first one this stream gives. */
+  /** How many rows of the query come before the first one of this stream. */
   readonly rowsBefore: number;
   readonly #snapshot: Snapshot;
   readonly #question: Question;
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
   readonly #offset: number;
-  /** Of all types together. */
+  /** The budget of bodies, shared by all types. */
   readonly #looks: BodyLooks;
   #lanes: readonly Lane[] = [];
   #isRechecked = false;
@@ -56,9 +56,9 @@ export class KeyStream {
   #isCut = false;
 
   /**
-   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused
-   *   then
-   * @throws GatewayError BAD_REQUEST for the cursor of another order
+   * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
+   *   refused. An order by paths is always refused then
+   * @throws GatewayError BAD_REQUEST for a cursor that belongs to another order
    */
   constructor(
     snapshot: Snapshot,
@@ -80,8 +80,8 @@ export class KeyStream {
   }
 
   /**
-   * Plans, before the first row is read.
-   * @returns rows of the offset that are passed over already
+   * Compiles the question to SQL. To be called before the first {@link next}.
+   * @returns how many rows of the offset the database skips
    */
   async open(): Promise<number> {
     const { budget } = this.#looks;
@@ -89,7 +89,7 @@ export class KeyStream {
     for (const { conditions } of plans) budget.isFor(conditions.rechecked);
     const isOfBodies = plans.some(({ conditions }) => conditions.recheck !== undefined);
     const isByPaths = this.order.paths.length > 0;
-    // An order by paths checks bodies while it reads them.
+    // With an order by paths, the bodies are checked while they are read for sorting.
     this.#isRechecked = isOfBodies && !isByPaths;
     const isPassed = plans.length === 1 && !isOfBodies && !isByPaths && this.#offset > mostDropped;
     const offset = isPassed ? this.#offset : 0;
@@ -107,7 +107,7 @@ export class KeyStream {
     return offset;
   }
 
-  /** The last row that was looked at, of a stream that ended early because its budget was spent. */
+  /** The last row that was examined, if the stream ended early because its budget was used up. */
   get cutAt(): KeyRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
@@ -116,7 +116,7 @@ export class KeyStream {
     return this.#lanes.map(({ plan }) => plan);
   }
 
-  /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
+  /** The next rows, in order; undefined at the end. An empty list means that none of the rows just read matched. */
   async next(): Promise<readonly FoundRow[] | undefined> {
     if (this.#isCut) return undefined;
     const wanted = Math.max(1, this.#wanted - this.#given);
@@ -129,7 +129,7 @@ export class KeyStream {
     return kept;
   }
 
-  /** The rows that match, up to where the budget is spent. */
+  /** Keeps the rows whose body matches. Stops where the budget is used up. */
   async #matching(rows: readonly FoundRow[]): Promise<readonly FoundRow[]> {
     const { budget, over } = this.#looks;
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
@@ -158,13 +158,16 @@ export class KeyStream {
     return kept;
   }
 
-  /** @param fromMs when the checks that are under way began */
+  /** Whether the time for checking bodies is over. @param fromMs when the current checks began */
   #isLate(fromMs: number): boolean {
     if (++this.#checked % checkedAtOnce !== 0) return false;
     return this.#looks.budget.isLate(this.#checkedMs + performance.now() - fromMs);
   }
 
-  /** @param readAhead rows that a lane with none left is asked for */
+  /**
+   * Takes the next rows of all types in order; undefined at the end.
+   * @param readAhead how many rows a lane reads when it has none left
+   */
   async #merged(want: number, readAhead: number): Promise<readonly FoundRow[] | undefined> {
     const rows: FoundRow[] = [];
     while (rows.length < want) {
@@ -180,7 +183,7 @@ export class KeyStream {
   }
 }
 
-/** Whether the lane has a next row. */
+/** Reads more rows into the lane. @returns whether it has a next row */
 async function fill(lane: Lane, want: number): Promise<boolean> {
   if (lane.isOver) return false;
   lane.rows = (await lane.source.next(want)) ?? [];

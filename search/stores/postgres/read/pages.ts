@@ -1,4 +1,5 @@
-// Makes a page: keys first, bodies last, the first of them in the transaction that found the keys.
+// Reads a page: first the keys of its rows, then the bodies. The first chunk of bodies is read in the same transaction
+// as the keys.
 import type { Cursor, PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
 import { makeCursor, type KeyRow } from '../../row-order.ts';
@@ -9,9 +10,9 @@ import { KeyStream } from './key-stream.ts';
 import type { Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The keys of a page, and what it says beside them. */
+/** The keys of a page, and what the answer says besides them. */
 export interface KeyPage {
-  /** Rows in order. */
+  /** Ids of the rows, in order. */
   readonly ids: PageRows;
   readonly next: Cursor | undefined;
   readonly remaining: number | undefined;
@@ -19,8 +20,8 @@ export interface KeyPage {
 }
 
 /**
- * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too
- *   many objects
+ * Reads the keys of a page.
+ * @throws TooManyBodies (rejects) when too many bodies must be read and the page may not end early
  */
 export async function readKeys(
   snapshot: Snapshot,
@@ -84,7 +85,7 @@ class PageReading {
     return this.#rows.count < this.#page.limit!;
   }
 
-  /** Whether the page is full and there is at least one row more. */
+  /** Adds rows to the page. @returns true when the page is full and at least one more row exists */
   #take(rows: readonly FoundRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
@@ -100,7 +101,10 @@ class PageReading {
     return false;
   }
 
-  /** Undefined where counting would read more bodies than a question may. */
+  /**
+   * The number of matching rows after the first `rows`; undefined where counting would read more bodies than a question
+   * may.
+   */
   async #remainingAfter(rows: number): Promise<number | undefined> {
     if (this.#stream.cutAt !== undefined) return undefined;
     try {
@@ -113,7 +117,7 @@ class PageReading {
   }
 }
 
-/** Ids of rows, in little memory: a list may be of all rows. */
+/** Ids of rows in compact form: a list may contain every row of the index. */
 class Rows {
   readonly #ids: number[] = [];
   readonly #incs: number[] = [];
@@ -139,8 +143,8 @@ class Rows {
 }
 
 /**
- * Without a limit everything is wanted, whatever it costs; an offset counts rows that match, so no cursor can stand
- * among them.
+ * What to do when the budget of bodies is used up. A list without a limit reads on, whatever it costs. With an offset a
+ * page cannot end early, because no cursor can point into the skipped rows.
  */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;

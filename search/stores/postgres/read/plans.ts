@@ -1,4 +1,5 @@
-// What a question compiles to in one transaction: for each of its types the rows it may be about, and the conditions.
+// Compiles a question in one transaction: for each of its types, the rows that the user may see, and the conditions on
+// them.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../../types.ts';
 import { narrowNamespaces } from '../../narrow-namespaces.ts';
@@ -23,16 +24,19 @@ export interface Question {
   readonly grants: Grants;
 }
 
-/** A query for one type. */
+/** What a query means for one type. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
   readonly conditions: Conditions;
-  /** The only rows the question can be about: owned objects. */
+  /** For a query by owner: the owned objects. No other rows can match. */
   readonly only: readonly SingleRow[] | undefined;
 }
 
-/** Plans of the types that can have rows. @throws GatewayError (rejects) BAD_REQUEST for too many conditions */
+/**
+ * The plans of all types that can have rows.
+ * @throws GatewayError (rejects) with code BAD_REQUEST when the query has too many conditions
+ */
 export async function planTypes(snapshot: Snapshot, { query, grants }: Question): Promise<readonly TypePlan[]> {
   const narrowed = narrowNamespaces(query);
   const only = query.owner === undefined ? undefined : await ownedRows(snapshot, query.owner, grants);
@@ -48,12 +52,12 @@ export async function planTypes(snapshot: Snapshot, { query, grants }: Question)
   return plans;
 }
 
-/** Whether the plan has no condition but its extent and what is checked in bodies. */
+/** Whether the plan has no SQL conditions beyond its extent. It may still need bodies. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }
 
-/** Ways to all rows of a plan, but for what is checked in bodies. They do not overlap. */
+/** SQL sources that together give all rows of a plan, each row once. Conditions that need bodies are not applied. */
 export function rowParts(snapshot: Snapshot, { extent, conditions, only }: TypePlan): readonly Part[] {
   const parts: readonly Part[] =
     only === undefined
@@ -62,7 +66,7 @@ export function rowParts(snapshot: Snapshot, { extent, conditions, only }: TypeP
   return parts.map(({ from, where }) => ({ from, where: [...where, ...conditions.pieces] }));
 }
 
-/** The rows of some parts, as a statement. */
+/** One statement for the rows of all parts. */
 export function selectRows(columns: string, parts: readonly Part[], and: readonly Piece[] = []): Piece {
   if (parts.length === 0) return piece(`SELECT ${columns} FROM obj o WHERE false`);
   const selects = parts.map(({ from, where }): Piece => {
@@ -72,7 +76,7 @@ export function selectRows(columns: string, parts: readonly Part[], and: readonl
   return join(selects, ' UNION ALL ');
 }
 
-/** All rows of the type, each asked whether it is one of the plan's. */
+/** A source of all rows of the type, with a condition that keeps the rows of the plan. */
 export function passedPart({ extent, conditions }: TypePlan): Part {
   return { from: piece('obj o'), where: [piece('o.t = ?', extent.t), memberPiece(extent), ...conditions.pieces] };
 }

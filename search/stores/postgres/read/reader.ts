@@ -1,5 +1,5 @@
-// Answers the questions of a store from the database. Each answer is of one transaction, but for the bodies of a page,
-// which are read chunk by chunk as the consumer goes on.
+// Answers the questions of a store from the database. Each answer is read in one transaction, except for the bodies of
+// a page, which are read in chunks as the consumer asks for them.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { RowScope } from '../../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeInfo } from '../../../types.ts';
@@ -16,7 +16,7 @@ import type { Question } from './plans.ts';
 import { snapshotsOf, type InSnapshot, type Snapshot } from './snapshot.ts';
 import { piece } from './sql.ts';
 
-/** The questions of a store. */
+/** The read methods of a store. */
 export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
 
 export interface ReaderOptions {
@@ -93,7 +93,7 @@ async function* chunksOf(
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
   for (let done = chunk.done; ; done += chunk.done) {
-    // One chunk is read ahead; the consumer may stop before it asks for it.
+    // The next chunk is already being read while this one is consumed. The consumer may stop before it needs it.
     const next =
       done < ids.length
         ? read({ ids: ids.subarray(done), incs: incs.subarray(done), bytes: bytes.subarray(done) })
@@ -118,7 +118,7 @@ async function storedTypes({ rows }: Snapshot): Promise<readonly StoredType[]> {
   }));
 }
 
-/** Rows that are read at a time. */
+/** How many rows are fetched at a time. */
 const versionsAtOnce = 10_000;
 
 async function storedVersions(

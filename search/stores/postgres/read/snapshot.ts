@@ -1,5 +1,5 @@
-// One read-only transaction that sees one moment: every statement of an answer runs in it, and none is open while a
-// consumer waits.
+// A read-only transaction that sees the database at one moment. Every statement of an answer runs in it. No transaction
+// stays open while a consumer is waited for.
 import type { ClientBase } from 'pg';
 
 import type { Database } from '../connection/database.ts';
@@ -7,38 +7,41 @@ import { readCatalog, type Catalog } from './catalog.ts';
 import { copyRows, type CopyRow } from './copy-rows.ts';
 import { numbered, piece, type Piece } from './sql.ts';
 
-/** A transaction, and what is known of the index at its moment. */
+/** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
   readonly catalog: Catalog;
-  /** Time of the last commit it sees, microseconds. */
+  /** Time of the last commit that it sees, in microseconds. */
   readonly sequence: number;
-  /** Time of the newest change of an RBAC object that it sees; 0 for none. */
+  /** Time of the newest change of an RBAC object that it sees, in microseconds; 0 when there is none. */
   readonly rights: number;
-  /** All changes after this time are in the log. */
+  /** The log contains all changes after this time, in microseconds. */
   readonly trimmed: number;
-  /** All rows, each an array of its columns. bytea is a Buffer, int8 a number. */
+  /** Runs a statement. Each row is an array of its columns; bytea is a Buffer and int8 a number. */
   rows<Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]>;
   /**
-   * Rows with their bytes as they are.
-   * @param query holds only numbers and names of ours
+   * Runs a query through COPY, which gives bytes without conversion.
+   * @param query may contain only numbers and names that this program has made
    */
   copied(query: string): Promise<readonly CopyRow[]>;
-  /** A number that no other of this transaction has, for the name of a cursor. */
+  /** A number that is unique in this transaction, for the name of a cursor. */
   newNumber(): number;
 }
 
-/** Runs work in a transaction of its own. */
+/** Runs `work` in its own transaction. */
 export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>) => Promise<T>;
 
 const point = piece(
   'SELECT q.last, q.rights, q.catalog, s.trimmed FROM sequencer q CROSS JOIN store s WHERE q.one AND s.one',
 );
 
-/** Workers of one question would hold up others. */
+/** Parallel workers are off: those of one question would slow down other questions. */
 const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL max_parallel_workers_per_gather = 0;`;
 
-/** @param database whose connections give int8 as a number */
+/**
+ * Makes the function that runs work in a read-only transaction.
+ * @param database its connections must read int8 as a number
+ */
 export function snapshotsOf(database: Pick<Database, 'transaction'>): InSnapshot {
   let catalog: Catalog | undefined;
   return (work) =>

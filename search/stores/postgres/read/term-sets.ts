@@ -1,5 +1,5 @@
-// Which terms a condition on a label or an indexed path matches. search/query/match.ts alone decides what a condition
-// means, and is asked about each value unless the condition is plain equality.
+// Finds the terms that a condition on a label or an indexed path matches. Only search/query/match.ts knows what a
+// condition means, so it is asked about each value, unless the condition is a plain comparison for equality.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
@@ -7,27 +7,30 @@ import { indexedPathBytes, indexedValueBytes } from '../schema.ts';
 import type { Snapshot } from './snapshot.ts';
 import { allHold, bytes, bytesOf, piece, type Piece } from './sql.ts';
 
-/** Rows that have one of these terms, or with `isNegative` none of them. */
+/** The rows that have one of these terms; with `isNegative`, the rows that have none of them. */
 export interface TermSet {
-  /** 64-bit numbers, as decimals. */
+  /** Numbers of the terms, 64 bits each, as decimal text. */
   readonly ids: readonly string[];
-  /** Rows of each together, at least as many as rows. */
+  /**
+   * The sum of rows over all terms. It can be more than the number of rows, because a row may have several of the
+   * terms.
+   */
   readonly postings: number;
   readonly isNegative: boolean;
 }
 
-/** Terms of one type, in one transaction. */
+/** Where terms are looked up: in a transaction, and for the type with the number `t`. */
 export interface TermsOf {
   readonly snapshot: Snapshot;
   readonly t: number;
 }
 
-/** The values of a path with more are not enumerated; bodies are read instead. */
+/** When a path has more values than this, they are not tested one by one; bodies are read instead. */
 const mostEnumerated = 100_000;
 
 type TermRow = readonly [id: string, n: number, value: Buffer];
 
-/** Undefined when there are too many values to look at. */
+/** The terms that match a label requirement. Undefined when there are too many values to test. */
 export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Promise<TermSet | undefined> {
   const path = labelPath(requirement.key);
   switch (requirement.operator) {
@@ -46,8 +49,8 @@ export async function labelTerms(of: TermsOf, requirement: LabelRequirement): Pr
 }
 
 /**
- * Undefined when there are too many values to look at.
- * @param path as in indexed-paths.ts; the type's rows have terms of it
+ * The terms that match a condition on an indexed path. Undefined when there are too many values to test.
+ * @param path as in indexed-paths.ts; it must be indexed for the type
  */
 export async function fieldTerms(
   of: TermsOf,
@@ -78,7 +81,7 @@ export async function fieldTerms(
   }
 }
 
-/** Labels with a text in key or value, whatever the case. */
+/** The terms of labels that contain the text in key or value, ignoring case. */
 export async function textTerms(of: TermsOf, text: string): Promise<TermSet> {
   const lower = bytes(text.toLowerCase());
   const found = `(position(?::bytea in substr(coalesce(k.path_fold, k.path), 3)) > 0
@@ -94,7 +97,10 @@ function set(rows: readonly TermRow[], isNegative = false): TermSet {
   return { ids: rows.map(([id]) => id), postings: rows.reduce((sum, [, n]) => sum + n, 0), isNegative };
 }
 
-/** Conditions on a term `k`, of which the index answers the beginnings of texts. */
+/**
+ * SQL conditions for terms `k` of a path. The index `term_text` holds the first bytes of a path only, so both the
+ * beginning and the whole path are compared.
+ */
 export function ofPath(path: string): readonly Piece[] {
   const text = bytes(path);
   return [
@@ -127,7 +133,7 @@ async function enumerated(
   );
 }
 
-/** Terms that some row has, each once: every shard counts its own rows. */
+/** Reads terms that some row has. Every shard counts its own rows, so counts of equal terms are added up. */
 function terms({ snapshot, t }: TermsOf, where: readonly Piece[], limit?: number): Promise<readonly TermRow[]> {
   const all = allHold([piece('k.t = ?', t), ...where]);
   const text = `SELECT k.id::text, sum(k.n)::int8, k.value FROM term k WHERE ${all.text} GROUP BY k.id, k.value`;

@@ -1,16 +1,16 @@
-// Rows for COPY … FROM STDIN (FORMAT binary): bytes go as they are, without the escapes of a text format.
+// Writes rows with COPY … FROM STDIN (FORMAT binary). Bytes are sent as they are, without the escapes of a text format.
 import { from } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** PostgreSQL's documentation of COPY, "Binary Format": signature, flags, length of the extension. */
+/** Signature, flags and length of the extension (PostgreSQL's documentation of COPY, "Binary Format"). */
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)]);
 const trailer = Buffer.from([0xff, 0xff]);
 const nothing = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 const int8Oid = 20;
 
-/** One column of a row: its bytes, or null. */
+/** One column of a row: its bytes, or null for NULL. */
 export type Field = Uint8Array | null;
 
 export function int2(value: number): Buffer {
@@ -31,14 +31,14 @@ export function int8(value: number | bigint): Buffer {
   return bytes;
 }
 
-/** An int8[] of one dimension without nulls. */
+/** An int8[] with one dimension and no nulls, in PostgreSQL's binary format. */
 export function int8Array(values: readonly bigint[]): Buffer {
   if (values.length === 0) return Buffer.concat([int4(0), int4(0), int4(int8Oid)]);
   const head = [1, 0, int8Oid, values.length, 1].map(int4);
   return Buffer.concat([...head, ...values.flatMap((value) => [int4(8), int8(value)])]);
 }
 
-/** Copies rows into a table. @param into table and columns, as in `obj (id, name)` */
+/** Copies rows into a table. @param into table and columns, such as `obj (id, name)` */
 export async function copyIn(client: ClientBase, into: string, rows: Iterable<readonly Field[]>): Promise<void> {
   const stream = client.query(from(`COPY ${into} FROM STDIN (FORMAT binary)`));
   await pipeline(Readable.from(chunks(rows)), stream);

@@ -1,5 +1,6 @@
-// Numbers of types and incarnations, and ids of new rows. Numbers are given outside of write transactions, so that no
-// writer waits for another's, and never change; only the name of an incarnation's cluster may.
+// Gives out numbers for types and incarnations, and ids for new rows. Numbers are inserted outside of write
+// transactions, so that no writer waits for another one, and they never change. Of an incarnation only the cluster's
+// name can change.
 import type { ClientBase } from 'pg';
 
 import type { Incarnation, TypeKey } from '../../../types.ts';
@@ -20,7 +21,7 @@ export class Numbers {
   readonly #database: Database;
   readonly #types = new Map<TypeKey, number>();
   readonly #incarnations = new Map<string, { readonly number: number; cluster: string }>();
-  /** Ids that are this process's and not used. */
+  /** Ids that this process has claimed and not used yet. */
   readonly #free: IdRange[] = [];
 
   constructor(database: Database) {
@@ -36,7 +37,10 @@ export class Numbers {
     return number;
   }
 
-  /** @returns the number; `isRenamed` while the table may have another name for the cluster */
+  /**
+   * Finds or gives out the number of an incarnation.
+   * @returns the number; `isRenamed` when the table may hold another name for the cluster
+   */
   async ofIncarnation({ id, cluster }: Incarnation): Promise<{ readonly number: number; readonly isRenamed: boolean }> {
     let known = this.#incarnations.get(id);
     if (known === undefined) {
@@ -50,13 +54,13 @@ export class Numbers {
     return { number: known.number, isRenamed: known.cluster !== cluster };
   }
 
-  /** Notes that the new name of a cluster is committed. */
+  /** Notes that the new name of a cluster was committed. */
   renamed({ id, cluster }: Incarnation): void {
     const known = this.#incarnations.get(id);
     if (known !== undefined) known.cluster = cluster;
   }
 
-  /** Number of an incarnation that has rows; undefined for one that never had any. */
+  /** The number of an incarnation that has or had rows; undefined otherwise. */
   async knownIncarnation(id: string): Promise<number | undefined> {
     const known = this.#incarnations.get(id);
     if (known !== undefined) return known.number;
@@ -67,7 +71,7 @@ export class Numbers {
     return row?.[0];
   }
 
-  /** Ids no row ever had, at least so many, for one transaction. What it does not use must be given back. */
+  /** Claims at least `count` row ids that no row ever had, for one transaction. Unused ids must be given back. */
   async claimIds(client: Pick<ClientBase, 'query'>, count: number): Promise<ClaimedIds> {
     const mine: IdRange[] = [];
     let have = 0;

@@ -1,6 +1,6 @@
-// The last statement of a write: checks that each writer still holds its shard, takes the numbers of the changes from
-// the sequencer, and writes the log. The row of the sequencer is locked until the commit is visible, so whoever sees a
-// number sees every change up to it; all values are with the server before the lock is taken.
+// The last statement of a write. It checks that each writer still owns its shard, takes numbers for the changes from
+// the sequencer, and writes the log. The sequencer's row is locked until the commit is visible, so whoever sees a
+// number also sees every change up to it. All values are sent to the server before the lock is taken.
 import type { ClientBase } from 'pg';
 
 import { FencedError } from '../../fenced-error.ts';
@@ -9,9 +9,12 @@ import type { ShardWriter } from '../../store.ts';
 import { changeKind } from '../schema.ts';
 import type { LogRow } from './write-set.ts';
 
-/** A write whose writers have lost shards; the others' batches can be written without theirs. */
+/**
+ * Some writers of a transaction no longer own their shard. The batches of the other writers can be written without
+ * them.
+ */
 export class ShardsLostError extends FencedError {
-  /** `shard/epoch` of each. */
+  /** The shards that were lost, each as `shard/epoch`. */
   readonly lost: ReadonlySet<string>;
 
   constructor(lost: ReadonlySet<string>) {
@@ -23,7 +26,7 @@ export class ShardsLostError extends FencedError {
 export interface Seal {
   readonly writers: readonly ShardWriter[];
   readonly log: readonly LogRow[];
-  /** Of the bodies before, as they were kept. */
+  /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
 }
@@ -32,15 +35,16 @@ export function writerKey({ shard, epoch }: ShardWriter): string {
   return `${shard}/${epoch}`;
 }
 
-/** The conditions of the fence as a CTE; `held.n` is how many of them hold. */
+/** SQL that checks the shards: `held.n` is the number of writers that still own theirs. */
 const fence = `fence AS (
     UPDATE shard SET epoch = w.epoch FROM unnest($1::int2[], $2::int8[]) AS w (id, epoch)
     WHERE shard.id = w.id AND shard.epoch = w.epoch RETURNING shard.id, w.epoch
   ), held AS (SELECT count(*) AS n FROM fence)`;
 
 /**
- * @returns time of the last change in microseconds; undefined when there was none
- * @throws ShardsLostError (rejects); the transaction must be rolled back
+ * Checks the shards and writes the log.
+ * @returns the time of the last change in microseconds; undefined when nothing changed
+ * @throws ShardsLostError (rejects); the transaction must then be rolled back
  */
 export async function seal(
   client: ClientBase,
@@ -72,7 +76,7 @@ interface SealRow {
   readonly last: number | null;
 }
 
-/** A change of the catalog alone takes no number. */
+/** A change of the catalog alone takes no number from the sequencer. */
 const sealText = `WITH ${fence}, clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS us
   ), seq AS (
@@ -92,7 +96,7 @@ const sealText = `WITH ${fence}, clock AS MATERIALIZED (
 function logValues(log: readonly LogRow[], beforeAt: number): readonly unknown[] {
   return [
     log.length,
-    // Position of the last change of an RBAC object, from 1.
+    // Position of the last change of an RBAC object, counted from 1; 0 when there is none.
     1 + log.findLastIndex(({ target }) => isRightsType(target.type)),
     beforeAt,
     log.map(({ id }) => id),

@@ -1,5 +1,5 @@
-// The statements of a write, each for all rows of a transaction. Rows that exist are written by INSERT … ON CONFLICT by
-// their id, which finds each by its primary key whatever the planner believes of the tables; many new ones by COPY.
+// The SQL statements of a write, each for all rows of a transaction. Existing rows are updated by INSERT … ON CONFLICT
+// on their id: that uses the primary key whatever the planner's statistics say. Many new rows are written by COPY.
 import type { ClientBase } from 'pg';
 
 import { copyIn, int2, int4, int8, int8Array, type Field } from './copy-in.ts';
@@ -15,30 +15,34 @@ import {
   type WriteSet,
 } from './write-set.ts';
 
-/** From so many new rows on, COPY is faster than its three round trips are slow. */
+/** With at least this many new rows, COPY is faster despite its three round trips. */
 const leastCopied = 64;
-/** Rows of one INSERT: it has at most 65,535 values. */
+/** Rows of one INSERT. A statement can have at most 65,535 parameters. */
 const rowsAtOnce = 500;
 const bytesAtOnce = 8 << 20;
 
-/** A row that is looked for. */
+/** The key of a row to look up. */
 export interface SoughtKey {
   readonly target: Target;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Rows as they are now, and when they were read: microseconds of the server, 0 when there are none. */
+/**
+ * Rows as they are stored now. `atUs` is the server's time when they were read, in microseconds; 0 when none was found.
+ */
 export interface Found {
   readonly rows: ReadonlyMap<number, FoundRow>;
   readonly atUs: number;
 }
 
-/** Microseconds of the server's clock, or the last change, should the clock have been set back behind it. */
+/**
+ * SQL for the server's time in microseconds, but never earlier than the last change, in case the clock was set back.
+ */
 export const nowUs = `(SELECT greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::int8)
   FROM sequencer WHERE one)`;
 
-/** The rows of some keys, by the position of their key. */
+/** Looks up rows by their keys. The map's keys are positions in `keys`. */
 export async function findRows(client: ClientBase, keys: readonly SoughtKey[]): Promise<Found> {
   if (keys.length === 0) return { rows: new Map(), atUs: 0 };
   const { rows } = await client.query<[number, number, Buffer, Buffer, Buffer, number, string, number]>({
@@ -63,7 +67,7 @@ export async function findRows(client: ClientBase, keys: readonly SoughtKey[]): 
   };
 }
 
-/** Copies the bodies of rows that will change or go into the log. @param beforeAt of all of them */
+/** Copies bodies that are about to change into the log. @param beforeAt the time under which they are stored */
 export async function keepBodies(client: ClientBase, { before }: WriteSet, beforeAt: number): Promise<void> {
   for (const [shard, rows] of Map.groupBy(before, (row) => row.shard)) {
     await client.query(
@@ -104,7 +108,10 @@ export async function writeRows(client: ClientBase, { objects, bodies }: WriteSe
   }
 }
 
-/** Namespaces keep their row when the last object is gone, so that they stay known. */
+/**
+ * Updates the counters of rows by namespace. A counter stays at 0 when its last object is gone, so that the namespace
+ * remains known.
+ */
 export async function countRows(client: ClientBase, { counts }: WriteSet): Promise<void> {
   const changed = [...counts.values()].filter(({ n }) => n !== 0).sort(byNamespace);
   if (changed.length === 0) return;
@@ -155,8 +162,9 @@ async function loseTerms(client: ClientBase, shard: number, some: readonly TermC
 }
 
 /**
- * Writes what is known of types of incarnations.
- * @returns whether a type is new, known by another description, or became whole or stopped being so
+ * Writes the `follow` rows of types.
+ * @returns whether the catalog has changed: a type is new or described differently, or the first complete list of it
+ *   was stored or lost
  */
 export async function writeFollows(client: ClientBase, { follows }: WriteSet): Promise<boolean> {
   const changes = [...follows.values()];
@@ -218,7 +226,7 @@ function bodyFields({ id, shard, raw }: BodyRow): readonly Field[] {
   return [int8(id), int2(shard), raw];
 }
 
-/** New rows, if they are many enough for COPY; all others. */
+/** Splits into rows for COPY and all others. There is nothing for COPY when too few rows are new. */
 function dividedRows<Row extends { readonly isNew: boolean }>(
   rows: readonly Row[],
 ): readonly [readonly Row[], readonly Row[]] {
@@ -232,7 +240,7 @@ function placeholders(rows: number, types: readonly string[]): string {
   return Array.from({ length: rows }, row).join();
 }
 
-/** The rows in pieces that one statement can hold. */
+/** Splits the rows into groups that fit into one statement. */
 function* pieces<Row>(rows: readonly Row[], bytesOf: (row: Row) => number): Iterable<readonly Row[]> {
   let piece: Row[] = [];
   let bytes = 0;
@@ -247,7 +255,7 @@ function* pieces<Row>(rows: readonly Row[], bytesOf: (row: Row) => number): Iter
   if (piece.length > 0) yield piece;
 }
 
-/** One order for all, so that two writers of one shard wait for each other instead of both waiting for ever. */
+/** All writers update rows in the same order. With different orders, two writers of one shard could deadlock. */
 function byNamespace(one: NamespaceCount, other: NamespaceCount): number {
   return one.target.inc - other.target.inc || one.target.t - other.target.t || one.namespace.compare(other.namespace);
 }

@@ -1,26 +1,26 @@
-// Labels and values of indexed paths as numbers: 64 bits of a digest, so that no two processes have to agree on them. A
-// text that shares its number with another is found with it; by chance that is one pair among billions of texts, and
-// who makes a pair on purpose has both among his own objects.
+// Gives each label and each value of an indexed path a number: 64 bits of a digest, so that processes need not agree on
+// a dictionary. Two texts with the same number are found together. By chance this happens to one pair among billions;
+// somebody who produces a pair on purpose only mixes up their own objects.
 import { hash } from 'node:crypto';
 
 import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
-/** The number of a value of a label or path of a type, signed. @param path of {@link labelPath} or {@link fieldPath} */
+/** The signed number of a value of a label or path. @param path from {@link labelPath} or {@link fieldPath} */
 export function termId(type: TypeKey, path: string, value: string): bigint {
-  // The lengths keep apart what concatenation would not.
+  // The lengths are part of the text, so that different parts which join to the same text get different numbers.
   return hash('sha256', `${type.length} ${path.length} ${type}${path}${value}`, 'buffer').readBigInt64BE(0);
 }
 
-/** A term of a row. */
+/** A label or indexed value of a row, with its number. */
 export interface Term {
   readonly id: bigint;
   readonly path: string;
   readonly value: string;
 }
 
-/** Terms of a row, each once, by ascending number. */
+/** The terms of a row, without duplicates, in ascending order of number. */
 export function termsOf(type: TypeKey, { labels, terms }: Pick<RowWrite, 'labels' | 'terms'>): readonly Term[] {
   const found = new Map<bigint, Term>();
   const add = (path: string, value: string): void => {
@@ -32,7 +32,7 @@ export function termsOf(type: TypeKey, { labels, terms }: Pick<RowWrite, 'labels
   return [...found.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** As PostgreSQL prints and reads an int8[]. */
+/** The numbers in the text form of a PostgreSQL int8[]. */
 export function arrayText(ids: readonly bigint[]): string {
   return `{${ids.join()}}`;
 }

@@ -1,5 +1,6 @@
-// What waits to be written. Shards are shared out among lanes, each with one transaction at a time, so writes of a
-// shard take effect in the order in which they came. What has arrived during a transaction becomes the next one.
+// Queues writes and combines them into transactions. Each shard belongs to one lane, and each lane runs one transaction
+// at a time, so writes of a shard take effect in the order in which they came. What arrives during a transaction goes
+// into the next one.
 import type { Commit, ShardWriter, WriteBatch } from '../../store.ts';
 import { FencedError } from '../../fenced-error.ts';
 import type { TypeKey } from '../../../types.ts';
@@ -27,17 +28,20 @@ interface WaitingForget extends Answer {
 type Waiting = WaitingBatch | WaitingForget;
 
 export interface QueueOptions {
-  /** Transactions at a time. */
+  /** How many transactions run at the same time. */
   readonly lanes: number;
-  /** Called after each commit with the time of its last change; answers only afterwards. */
+  /** Called after each commit with the time of its last change in microseconds, before the writers are answered. */
   readonly onCommit: (lastUs: number) => void;
-  /** The resourceVersion for a commit that changed nothing, or of a time. */
+  /** The resourceVersion of a change at this time; for undefined, of a commit that changed nothing. */
   readonly versionOf: (lastUs: number | undefined) => string;
-  /** Makes what a write has missed, as partitions of the log of now. @returns whether it is worth another try */
+  /**
+   * Creates what a failed write was missing, such as a partition of the log.
+   * @returns whether the write is worth another try
+   */
   readonly mend: (error: unknown) => Promise<boolean>;
 }
 
-/** Of one transaction. */
+/** The most bytes of bodies in one transaction. */
 const mostBytes = 16 << 20;
 const mostRows = 4000;
 const mostBatches = 500;
@@ -69,7 +73,7 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when everything that was given is written or refused. */
+  /** Resolves when everything queued was written or refused. */
   async drained(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -79,7 +83,7 @@ export class WriteQueue {
     this.#lanes[lane]!.push(waiting);
     if (this.#busy[lane]) return;
     this.#busy[lane] = true;
-    // What is given in one go is written in one go.
+    // Waits one turn of the event loop, so that batches queued in the same turn share a transaction.
     const running = new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#run(lane));
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
@@ -117,7 +121,7 @@ export class WriteQueue {
     }
   }
 
-  /** Refuses the batches of shards that are lost and writes the rest. */
+  /** Refuses the batches whose shard was lost, and writes the others. */
   async #writeOthers(batches: readonly WaitingBatch[], error: ShardsLostError): Promise<void> {
     const isLost = ({ writer }: WaitingBatch): boolean => writer !== undefined && error.lost.has(writerKey(writer));
     for (const batch of batches) if (isLost(batch)) batch.reject(fenced(batch.writer!));
@@ -154,7 +158,7 @@ function fenced({ shard, epoch }: ShardWriter): FencedError {
   return new FencedError(`shard ${shard} is written by another process since epoch ${epoch}: nothing was written`);
 }
 
-/** How many batches at the head of a queue can be one transaction: none names an object that one before it names. */
+/** How many batches from the head of the queue can share a transaction: no two of them may name the same object. */
 function countTogether(queue: readonly Waiting[]): number {
   let bytes = 0;
   let rows = 0;
@@ -176,13 +180,13 @@ function countTogether(queue: readonly Waiting[]): number {
   return queue.length;
 }
 
-/** Classes of SQLSTATE that a batch causes by what it holds: data exceptions, broken constraints, limits. */
+/** Classes of SQLSTATE caused by the contents of a batch: data exceptions, constraint violations, exceeded limits. */
 const ofContents: ReadonlySet<string> = new Set(['22', '23', '54']);
 
-/** Whether an error can be of one batch alone, so that the others are worth a try without it. */
+/** Whether one batch alone can have caused the error, so that the others are worth another try without it. */
 function isOfOneBatch(error: unknown): boolean {
   const state = sqlState(error) ?? sqlState((error as Error).cause);
   if (state !== undefined) return ofContents.has(state.slice(0, 2));
-  // What this program found before it asked the database.
+  // No SQLSTATE and no cause: the error comes from a check of this program before it asked the database.
   return (error as Error).cause === undefined;
 }

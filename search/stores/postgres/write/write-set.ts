@@ -1,5 +1,5 @@
-// What a transaction will write, worked out from batches and from the rows as they are now, before anything is written:
-// rows that do not differ cost nothing, and each table is written by few statements for all batches together.
+// Collects what a transaction will write, computed from the batches and from the rows as they are stored now. Rows that
+// do not differ are not written, and each table is written by a few statements for all batches together.
 import { hash } from 'node:crypto';
 
 import type { RowWrite } from '../../store.ts';
@@ -7,7 +7,7 @@ import type { TypeKey } from '../../../types.ts';
 import { changeKind } from '../schema.ts';
 import { arrayText, termsOf, type Term } from './terms.ts';
 
-/** A type of an incarnation by its numbers. */
+/** A type in an incarnation, by their numbers in the database. */
 export interface Target {
   readonly shard: number;
   readonly inc: number;
@@ -21,13 +21,13 @@ export interface FoundRow {
   readonly uid: Buffer;
   readonly rv: Buffer;
   readonly digest: Buffer;
-  /** Of the body. */
+  /** Length of the body. */
   readonly bytes: number;
-  /** Array text. */
+  /** The terms as the text of an int8[]. */
   readonly terms: string;
 }
 
-/** A row of `obj`. */
+/** A row to write into table `obj`. */
 export interface ObjectRow {
   readonly target: Target;
   readonly id: number;
@@ -64,7 +64,7 @@ export interface TermCount {
   readonly shard: number;
   readonly t: number;
   readonly id: bigint;
-  /** Absent where rows only lost it: its texts are stored already. */
+  /** The term's texts. Absent where rows only lose the term, because its texts are stored already. */
   term?: Term;
   n: number;
 }
@@ -75,7 +75,10 @@ export interface NamespaceCount {
   n: number;
 }
 
-/** What a type of an incarnation gains, and what it is from now on. */
+/**
+ * How the row of table `follow` for a type in an incarnation changes. `objects` and `bytes` are added; null leaves a
+ * column as it is.
+ */
 export interface FollowChange {
   readonly target: Target;
   info: string;
@@ -85,7 +88,7 @@ export interface FollowChange {
   bytes: number;
 }
 
-/** What happened to an object. */
+/** What a write did to an object. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
 const digestBytes = 16;
@@ -93,9 +96,9 @@ const digestBytes = 16;
 export class WriteSet {
   readonly objects: ObjectRow[] = [];
   readonly bodies: BodyRow[] = [];
-  /** Rows that are deleted. */
+  /** Ids of rows to delete, each with its shard. */
   readonly gone: { readonly shard: number; readonly id: number }[] = [];
-  /** Whose body of now goes into the log. */
+  /** Rows whose current body goes into the log, before it is replaced or deleted. */
   readonly before: { readonly shard: number; readonly id: number }[] = [];
   readonly log: LogRow[] = [];
   readonly terms = new Map<string, TermCount>();
@@ -103,12 +106,12 @@ export class WriteSet {
   readonly follows = new Map<string, FollowChange>();
   readonly #newId: () => number;
 
-  /** @param newId gives an id that was never given before */
+  /** @param newId gives an id that was never used before */
   constructor(newId: () => number) {
     this.#newId = newId;
   }
 
-  /** The change of a type of an incarnation, which its batches add to. */
+  /** The change of a type in an incarnation; all batches of that type add to one object. */
   follow(target: Target, info: string): FollowChange {
     const key = `${target.inc} ${target.t}`;
     const known = this.follows.get(key);
@@ -132,7 +135,7 @@ export class WriteSet {
     follow.bytes -= found.bytes;
   }
 
-  /** Inserts or updates; an object of another uid is a deletion and an addition. */
+  /** Adds an insert or update. An object with another uid than the stored one becomes a deletion and an insert. */
   upsert(follow: FollowChange, row: RowWrite, found: FoundRow | undefined): Outcome {
     const { target } = follow;
     const terms = termsOf(target.type, row);
@@ -153,7 +156,7 @@ export class WriteSet {
     if (isSame && found.rv.equals(next.rv) && found.terms === termsText) return 'unchanged';
     if (found.terms !== termsText) this.#countTerms(target, found.terms, terms);
     if (isSame) {
-      // Columns that are not in the body change without an entry in the log: nobody can have seen them.
+      // Only columns that are not part of the body differ. Clients cannot see them, so this makes no log entry.
       this.objects.push({ ...next, id, isNew: false });
       return 'unchanged';
     }
@@ -213,7 +216,7 @@ function objectRow(target: Target, row: RowWrite, terms: readonly Term[]): Omit<
   };
 }
 
-/** The text without difference of case, where that is another. */
+/** The text in lower case; null where that makes no difference. */
 export function folded(text: string): Buffer | null {
   const lower = text.toLowerCase();
   return lower === text ? null : Buffer.from(lower);

@@ -1,5 +1,5 @@
-// Writes batches, several in one transaction, and deletes incarnations in slices. What is written is worked out first
-// (write-set.ts), so a transaction has a fixed number of statements however many batches it takes.
+// Writes batches, several in one transaction, and deletes incarnations in slices. The changes are computed first
+// (write-set.ts), so a transaction has the same number of statements however many batches it contains.
 import type { ClientBase } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -22,23 +22,26 @@ import {
 } from './statements.ts';
 import { WriteSet, type FollowChange, type FoundRow, type Target } from './write-set.ts';
 
-/** A batch with who writes it. */
+/** A batch and, where shards have owners, the shard and epoch of its writer. */
 export interface Write {
   readonly batch: WriteBatch;
   readonly writer: ShardWriter | undefined;
 }
 
-/** What a transaction did. */
+/** The result of a transaction. */
 export interface Written {
   /** Time of its last change in microseconds; undefined when nothing changed. */
   readonly lastUs: number | undefined;
-  /** By batch. */
+  /** Numbers of rows written and deleted, for each batch. */
   readonly counts: readonly { readonly written: number; readonly deleted: number }[];
 }
 
-/** Rows of an incarnation that are deleted in one transaction. */
+/** How many rows of an incarnation one transaction deletes. */
 const forgottenAtOnce = 2000;
-/** Kubernetes allows 253 bytes; an index entry of PostgreSQL some 2,700 for all columns. */
+/**
+ * Longest name, namespace or uid in bytes. Kubernetes allows 253; an index entry of PostgreSQL holds some 2,700 bytes
+ * for all its columns.
+ */
 const mostTextBytes = 512;
 
 interface Planned {
@@ -46,7 +49,10 @@ interface Planned {
   readonly target: Target;
   readonly isRenamed: boolean;
   readonly upserts: readonly RowWrite[];
-  /** Position of the first of its keys, deletes before upserts. */
+  /**
+   * Index of this batch's first key in the transaction's list of keys. A batch has first the keys of its deletes, then
+   * those of its upserts.
+   */
   readonly firstKey: number;
 }
 
@@ -60,8 +66,8 @@ export class Writer {
   }
 
   /**
-   * Commits batches together: no two may name the same object.
-   * @throws GatewayError, ShardsLostError (rejects); nothing of them is written then
+   * Commits batches together. No two of them may name the same object.
+   * @throws GatewayError, ShardsLostError (rejects); then nothing was written
    */
   async apply(writes: readonly Write[]): Promise<Written> {
     for (const { batch } of writes) for (const row of batch.upserts) checkTexts(row);
@@ -86,7 +92,7 @@ export class Writer {
   }
 
   /**
-   * Deletes rows of an incarnation or one of its types, a bounded number: to be called until `isDone`.
+   * Deletes some rows of an incarnation, or of one type in it. Call it until `isDone`.
    * @throws GatewayError, ShardsLostError (rejects)
    */
   async forget(
@@ -104,7 +110,8 @@ export class Writer {
       const changes = new Map<number, FollowChange>();
       for (const [t, { key, info }] of followed) {
         const change = set.follow({ shard, inc, t, type: key }, info);
-        // An interrupted deletion leaves a type that must be listed again.
+        // While rows are being deleted, the type counts as never read, so that an interrupted deletion leads to a new
+        // list.
         change.version = '';
         change.confirmedMs = 0;
         changes.set(t, change);
@@ -128,14 +135,14 @@ export class Writer {
     const { number: inc, isRenamed } = await this.#numbers.ofIncarnation(batch.incarnation);
     const target = { shard, inc, t, type };
     const firstKey = keys.length;
-    // The last of several of one object.
+    // When a batch names an object several times, the last entry counts.
     const upserts = [...new Map(batch.upserts.map((row) => [`${row.namespace}\0${row.name}`, row])).values()];
     for (const { namespace, name } of [...batch.deletes, ...upserts]) keys.push({ target, namespace, name });
     return { batch, target, isRenamed, upserts, firstKey };
   }
 }
 
-/** How many rows may need a new id. */
+/** The most new row ids that these batches may need. */
 function newRows(planned: readonly Planned[], rows: ReadonlyMap<number, FoundRow>): number {
   return planned
     .map(({ batch, upserts, firstKey }) => {
@@ -150,7 +157,7 @@ function noNewRow(): never {
   throw new Error('a deletion makes no rows');
 }
 
-/** Adds a batch to what will be written. */
+/** Adds the changes of one batch to `set`. */
 function gather(
   set: WriteSet,
   { batch, target, upserts, firstKey }: Planned,
@@ -179,7 +186,7 @@ function gather(
   return { written, deleted };
 }
 
-/** Writes everything, the log last. @param before run before the log is written */
+/** Writes everything; the log comes last. @param before runs just before the log is written */
 async function execute(
   client: ClientBase,
   set: WriteSet,
@@ -248,7 +255,7 @@ async function unfollow(client: ClientBase, shard: number, inc: number, types: r
   }
 }
 
-/** @throws RangeError when rows of the incarnation belong to another shard than the one that is held */
+/** The shard of an incarnation. @throws RangeError when the writer owns another shard */
 function checkShard(incarnation: string, writer: ShardWriter | undefined): number {
   const shard = shardOfIncarnation(incarnation);
   if (writer !== undefined && writer.shard !== shard) {
@@ -257,7 +264,11 @@ function checkShard(incarnation: string, writer: ShardWriter | undefined): numbe
   return shard;
 }
 
-/** @throws GatewayError INDEX_UNAVAILABLE for texts that no Kubernetes has and no index of the database holds */
+/**
+ * Checks the texts of a row.
+ * @throws GatewayError INDEX_UNAVAILABLE for a text that is longer than Kubernetes allows and too long for an index
+ *   entry
+ */
 function checkTexts({ namespace, name, uid, ownerUid }: RowWrite): void {
   for (const text of [namespace, name, uid, ownerUid]) {
     if (text.length <= mostTextBytes / 4 || Buffer.byteLength(text) <= mostTextBytes) continue;

@@ -1,15 +1,15 @@
-// Passes over the rows of a decimal offset in the created column instead of in the file; figures are in
-// created-column.ts. It applies only where slots alone say which rows there are: no condition and no single object is
-// in that column.
+// Skips the rows of an offset in memory instead of in the file, for an order by creation time (measurements are in
+// created-column.ts). It can only be used when complete slots are wanted, without conditions and without objects
+// granted by name.
 import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../../row-order.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
-/** No column is made for a smaller offset or type. */
+/** For smaller offsets or types, the column is not built. */
 const leastPrepared = 100;
-/** Fewer rows than this are passed over in the file. */
+/** Smaller offsets are skipped in the file. */
 const leastPassed = 20;
 
 /** Builds the column that {@link passInMemory} needs. */
@@ -23,12 +23,12 @@ export async function prepareSkip(turns: Turns<Session>, question: Question, off
   await found?.memory.prepareCreatedColumn(turns, found.t);
 }
 
-/** Whether {@link passInMemory} can pass over so many of a plan's rows. */
+/** Whether {@link passInMemory} can skip this many rows of a plan. */
 export function isPassedInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): boolean {
   return count >= leastPassed && columnOf(session, plan, order) !== undefined;
 }
 
-/** Passes over `count` rows; undefined when the column is not in memory. */
+/** Skips `count` rows; undefined when the column is not in memory. */
 export function passInMemory(session: Session, plan: TypePlan, order: RowOrder, count: number): Passed | undefined {
   if (count < leastPassed) return undefined;
   const column = columnOf(session, plan, order);

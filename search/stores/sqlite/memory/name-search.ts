@@ -1,15 +1,18 @@
-// Counts rows by parts of their names in the name column; figures are in name-column.ts. It applies only where nothing
-// but the name says which rows, and a user's single objects are left to the file.
+// Counts rows by parts of their names, with the names in memory (measurements are in name-column.ts). It can only be
+// used when parts of names are the only conditions. Objects granted by name are compared separately.
 import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
-/** Fewer rows than this are read from the file. */
+/** With fewer rows, they are read from the file. */
 const leastRows = 1000;
-/** Users who see a smaller share of the type are answered from the file: a search reads all names. */
+/**
+ * For users who see a smaller share of the type, rows are read from the file, because a search in memory goes through
+ * all names.
+ */
 const leastShare = 1 / 4;
 
-/** Builds the column that {@link countByNames} searches. */
+/** Builds the names in memory that {@link countByNames} searches. */
 export async function prepareNames(turns: Turns<Session>, question: Question): Promise<void> {
   if (question.query.nameContains.length === 0) return;
   const found = turns.slice((session) => ({
@@ -19,7 +22,7 @@ export async function prepareNames(turns: Turns<Session>, question: Question): P
   for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
 }
 
-/** Rows of a plan by slot, without empty ones; undefined when the column is not in memory. */
+/** The number of matching rows by slot, without slots that have none. Undefined when the names are not in memory. */
 export function countByNames(
   session: Session,
   plan: TypePlan,

@@ -1,6 +1,6 @@
-// What a reader remembers of rows between transactions, so that many namespaces or a large offset need no look at every
-// row. It is built in slices and kept current by the log. A memory is valid in a transaction only after `refresh` in
-// it.
+// What a reader thread keeps in memory between transactions, so that questions over many namespaces, or with a large
+// offset, need not read every row. Each structure is built over several transactions and then kept up to date from the
+// change log. Easy to get wrong: in each transaction it is valid only after `refresh`.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
@@ -12,11 +12,11 @@ import type { Transaction } from '../transaction.ts';
 import { mostPostings, TermCounts } from './term-counts.ts';
 import type { Remembered } from './remembered.ts';
 
-/** About 16 bytes each. */
+/** The most numbers kept by all structures together; each takes about 16 bytes. */
 const mostKept = 2 * mostPostings;
-/** What was too large is tried again after this. */
+/** A structure that was too large is tried again after this time. */
 const tooLargeForMs = 60_000;
-/** Names are read for the second question within this time. */
+/** Names are kept in memory when a second question needs them within this time. */
 const askedForMs = 600_000;
 
 export class ReaderMemory {
@@ -26,29 +26,29 @@ export class ReaderMemory {
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
   readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
-  /** Builds {@link ReaderMemory.termCounts} of a path, unless there are too many. */
+  /** Builds {@link ReaderMemory.termCounts} of a path, unless it would be too large. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
     await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
 
-  /** @returns undefined when they are not ready */
+  /** Counts by slot and value. @returns undefined when they have not been built */
   termCounts(session: Transaction, t: number, path: string): TermCounts | undefined {
     return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
   }
 
-  /** Builds {@link ReaderMemory.createdColumn} of a type, unless it is too large. */
+  /** Builds {@link ReaderMemory.createdColumn} of a type, unless it would be too large. */
   async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
     await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
 
-  /** @returns undefined when it is not ready */
+  /** Creation times of all objects. @returns undefined when they have not been built */
   createdColumn(session: Transaction, t: number): CreatedColumn | undefined {
     return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
   }
 
   /**
-   * Builds {@link ReaderMemory.nameColumn} of a type at the second question, unless it is too large: to read all names
-   * once costs as much as ten searches.
+   * Builds {@link ReaderMemory.nameColumn} of a type when it is needed for the second time, unless it would be too
+   * large. Reading all names costs as much as ten searches.
    */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
@@ -56,12 +56,12 @@ export class ReaderMemory {
     this.#asked.set(key, true);
   }
 
-  /** @returns undefined when it is not ready */
+  /** Names of all objects. @returns undefined when they have not been built */
   nameColumn(session: Transaction, t: number): NameColumn | undefined {
     return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
-  /** Rows of a type by slot; made at once, there are no more of them than slots. */
+  /** Number of rows of a type by slot. Built at once when missing, because it is no larger than the number of slots. */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
     if (known !== undefined) return known;
@@ -81,9 +81,9 @@ export class ReaderMemory {
   async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
     const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
-      // Questions that need the same memory build it together.
+      // Questions that need the same structure build it together.
       const made = this.#unfinished.get(key) ?? make();
-      // Not kept if building throws.
+      // Removed first, so that it is not kept when building throws.
       this.#unfinished.delete(key);
       const state = made.build(session, performance.now() + sliceMs);
       if (state === 'more') this.#unfinished.set(key, made);

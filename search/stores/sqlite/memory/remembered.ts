@@ -1,12 +1,15 @@
-// The interface of everything a reader remembers.
+// The interface of the structures that a reader thread keeps in memory.
 import type { Transaction } from '../transaction.ts';
 
-/** Something that is made of all rows of a type. */
+/** A structure that is built from all rows of a type. */
 export interface Remembered {
-  /** What is kept, in numbers. */
+  /** How many numbers it keeps, to limit the memory used. */
   readonly size: number;
-  /** Goes on being built, in as many transactions as it takes; to be refreshed after. */
+  /**
+   * Continues building until `untilMs` (`performance.now()`), and is called in as many transactions as it takes. After
+   * `done`, call `refresh` before use.
+   */
   readonly build: (session: Transaction, untilMs: number) => 'done' | 'more' | 'too large';
-  /** Takes what has changed since. @returns false when it has to be built anew */
+  /** Applies the changes since the last call. @returns false when it must be built again */
   readonly refresh: (session: Transaction) => boolean;
 }

@@ -1,5 +1,5 @@
-// Numbers namespace slots without gaps. The slots that a user may see then fit into an array with one byte a slot, and
-// one index finds the byte for a row. An array that was made before a slot was added has no byte for it.
+// Numbers namespace slots without gaps. So the slots that a user may see fit into an array with one byte for each slot,
+// indexed by this number. Such an array has no entry for a slot that was numbered after it was made.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 
@@ -13,12 +13,15 @@ export class SlotNumbers {
     return number;
   }
 
-  /** The slot that has a number. */
+  /** The namespace slot to which {@link SlotNumbers.of} has given this number. */
   slotOf(number: number): number {
     return this.#slots[number]!;
   }
 
-  /** 1 at the number of each slot that an extent has as a whole, without its single objects. */
+  /**
+   * An array with 1 at the number of each slot that the extent contains completely. Objects granted by name do not
+   * count.
+   */
   among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);
     if (isWhole) return members.fill(1);

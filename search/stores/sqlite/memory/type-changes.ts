@@ -1,30 +1,30 @@
-// The changes of a type since a moment, from the log: keeps current what a reader remembers. Where the log no longer
-// reaches back, the memory has to be built again.
+// The changes of a type since a point in time, from the change log. They bring the structures in memory up to date.
+// When the log no longer reaches back that far, a structure must be built again.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** An entry of the log, as far as what is remembered needs it. */
+/** The fields of a log entry that structures in memory need. */
 export interface TypeChange {
-  /** As in {@link changeKind}. */
+  /** One of the values of {@link changeKind}. */
   readonly kind: number;
   readonly slot: number;
   readonly name: string;
   readonly id: number;
 }
 
-/** With more changes than this it is cheaper to read anew. */
+/** With more changes than this it is cheaper to read everything again. */
 const mostChanges = 5000;
 
 /** Which changes are wanted. */
 export interface ChangesWanted {
   readonly most?: number;
-  /** Objects that came or went: a name does not change. */
+  /** Only additions and deletions, since the name of an object never changes. */
   readonly isOfNames?: boolean;
 }
 
 /**
- * Changes after a time, oldest first; undefined when they are too many, or when some of them are gone.
+ * The changes after a time, oldest first. Undefined when there are too many, or some of them are no longer in the log.
  * @param sinceUs {@link Transaction.sequence} of an earlier transaction
  */
 export function changesOfType(

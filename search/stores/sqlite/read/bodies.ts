@@ -1,38 +1,42 @@
-// Reads the bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. A row that
-// has changed since is read from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a
-// change.
+// Reads the bodies of a page in chunks, each in its own transaction, as they were when the page's keys were read. A row
+// that has changed since is read from the log. So a list, and a watch from the list's resourceVersion, together show
+// every change exactly once.
 import type { TypeKey } from '../../../types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 
-/**
- * Some rows of a page, packed: their texts are as SQLite wrote them until {@link rowsOfChunk} reads them.
- */
+/** Some rows of a page in packed form. Texts stay as SQLite wrote them until {@link rowsOfChunk} reads them. */
 export interface BodyChunk {
-  /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
+  /**
+   * How many of the given ids are covered. It can be more than the number of rows, because deleted rows are left out.
+   */
   readonly done: number;
   readonly slots: readonly ChunkSlot[];
   readonly types: readonly TypeKey[];
-  /** Of each row the position in `types`, in `slots`, and the length of its body. */
+  /** For each row: its index in `types`, its index in `slots`, and the length of its body. */
   readonly typeOf: readonly number[];
   readonly slotOf: readonly number[];
   readonly bytes: readonly number[];
-  /** JSON arrays. */
+  /** Names and uids of the rows, each as a JSON array. */
   readonly names: string;
   readonly uids: string;
-  /** With a comma before each, so that they can be sent as a list without copying. */
+  /**
+   * The bodies one after the other, each with a comma before it, so that they can be sent as a JSON list without
+   * copying.
+   */
   readonly bodies: Uint8Array;
 }
 
 export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
-/** A chunk ends with the row that reaches this. */
+/** A chunk ends with the row that reaches this many bytes. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
 /**
- * Rows read by the first statement, without and with bodies, and by later ones, when the size of rows is known.
+ * How many rows a statement reads: at first without bodies, at first with bodies, and at most later, when the average
+ * size of a row is known.
  */
 const firstHeads = 64;
 const firstRows = 16;
@@ -43,12 +47,12 @@ interface Heads {
   readonly t: readonly number[];
   readonly slot: readonly number[];
   readonly bytes: readonly number[];
-  /** JSON arrays. */
+  /** Names and uids of the rows, each as a JSON array. */
   readonly names: string;
   readonly uids: string;
 }
 
-/** The rows of a chunk. */
+/** Unpacks the rows of a chunk. */
 export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
   const { types, slots, typeOf, slotOf, bytes, bodies } = chunk;
   const names = JSON.parse(chunk.names) as readonly string[];
@@ -56,21 +60,21 @@ export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
   let at = 0;
   return names.map((name, row) => {
     const [cluster, incarnation, namespace] = slots[slotOf[row]!]!;
-    // Behind its comma.
+    // Skips the comma before the body.
     const raw = bodies.subarray(at + 1, at + 1 + bytes[row]!);
     at += 1 + bytes[row]!;
     return { type: types[typeOf[row]!]!, cluster, incarnation, namespace, name, uid: uids[row]!, raw };
   });
 }
 
-/** @param sequence of the page */
+/** Reads the first chunk of these rows. @param sequence when the page's keys were read, in microseconds */
 export function readBodies(session: Session, ids: Float64Array, sequence: number): BodyChunk {
   const some = ids.subarray(0, chunkRows);
   const changed = session.sequence === sequence ? new Map<number, number>() : changesSince(session, some, sequence);
   return changed.size === 0 ? readNow(session, some) : readBefore(session, some, changed);
 }
 
-/** Rows as they are now. */
+/** The rows as they are now. */
 function readNow(session: Session, ids: Float64Array): BodyChunk {
   const packer = new Packer();
   let done = 0;
@@ -78,7 +82,7 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // If some are gone it is unknown which.
+    // When some rows were deleted it is unknown which ones, so no row is cut off.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;
@@ -86,7 +90,10 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
   return packer.chunk(session, done, joinedBodies(session, ids.subarray(0, done)));
 }
 
-/** Rows some of which have changed since, as they were before. */
+/**
+ * The rows as they were when the page's keys were read.
+ * @param changed sequence of the first change since then, by row id
+ */
 function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): BodyChunk {
   const packer = new Packer();
   const bodies: Uint8Array[] = [];
@@ -107,7 +114,7 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
   return packer.chunk(session, done, packed(bodies, packer.bytes));
 }
 
-/** Makes a chunk of heads. */
+/** Collects the columns of rows and makes a chunk from them. */
 class Packer {
   readonly #types = new Numbering<number>();
   readonly #slots = new Numbering<number>();
@@ -152,7 +159,7 @@ class Packer {
   }
 }
 
-/** How many rows reach so many bytes; all, if they do not. */
+/** How many rows it takes to reach `most` bytes; all rows when they do not reach it. */
 function countUpTo(most: number, bytes: readonly number[]): number {
   let sum = 0;
   for (const [row, length] of bytes.entries()) if ((sum += length) >= most) return row + 1;
@@ -170,9 +177,7 @@ function firstOf({ t, slot, bytes, names, uids }: Heads, count: number): Heads {
   };
 }
 
-/**
- * Joined by SQLite into one piece of memory, instead of one for each row.
- */
+/** The bodies joined by SQLite into one buffer, instead of one buffer for each row. */
 function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
   const [joined] = sql.first<[Uint8Array | null]>(
     `SELECT CAST(group_concat(',' || b.raw, '') AS BLOB) FROM json_each(?) j CROSS JOIN body b ON b.id = j.value`,
@@ -182,7 +187,7 @@ function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
 }
 
 function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
-  // Not filled with zeros first, and not of a pool: it is handed over.
+  // An own buffer, not one from Node's pool, because it is transferred to another thread. It is not zeroed first.
   const all = Buffer.allocUnsafeSlow(bytes + bodies.length);
   let at = 0;
   for (const body of bodies) {
@@ -193,15 +198,15 @@ function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
   return all;
 }
 
-/** As many as fit in the rest of the chunk, if the next rows are as large. */
+/** How many of the next rows fit into the chunk, if they are as large as those so far. */
 function countOfNext({ rows, bytes }: Packer, first: number): number {
   if (rows === 0) return first;
   return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
 }
 
-/** In the order of the ids; rows that are gone are missing. */
+/** Columns of the rows in the order of the ids. Deleted rows are left out. */
 function readHeads({ sql }: Session, ids: Float64Array): Heads {
-  // SQLite makes one list of each column: single values would cost more to fetch.
+  // SQLite makes one JSON list of each column, which is cheaper than fetching single values.
   const [t, slot, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
     `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
     json_group_array(o.uid) FROM json_each(?) j
@@ -220,7 +225,10 @@ interface StoredRow {
   readonly raw: Uint8Array;
 }
 
-/** Rows in the order of the ids, those that changed as they were before; those that are gone are missing. */
+/**
+ * Rows in the order of the ids. A changed row is given as it was before; deleted ones, and ones added since, are left
+ * out.
+ */
 function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): readonly StoredRow[] {
   const current = session.sql.all<[number, number, number, string, string, Uint8Array]>(
     `SELECT o.id, o.t, o.place, o.name, o.uid, b.raw FROM json_each(?) j
@@ -234,7 +242,7 @@ function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<numb
   });
 }
 
-/** The first change of each of these rows since; none when the log does not reach back so far. */
+/** The first change since `sequence` of each row that has changed. Empty when the log does not reach back that far. */
 function changesSince({ sql }: Session, ids: Float64Array, sequence: number): ReadonlyMap<number, number> {
   const trimmed = sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
   if (trimmed > sequence) return new Map();
@@ -246,7 +254,7 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
   return new Map(rows);
 }
 
-/** Undefined for one that did not exist before. */
+/** The row before a change; undefined when the change has added it. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
   const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',

@@ -1,24 +1,25 @@
-// Reads the log of changes with the bodies before and after each. The body after an entry is the one before the
-// object's next entry, or the object's row, so all entries of one answer are read in one transaction.
+// Reads the change log, with the body before and after each change. The body after a change is the body before the
+// object's next change, or else the current body. So all entries of one answer must be read in one transaction.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { LogEntry } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** Bodies of one answer; the rest is left for the next. */
+/** When the bodies of one answer reach this size, the answer ends. */
 const mostBytes = 8 << 20;
 
 export interface Changes {
   readonly entries: readonly LogEntry[];
-  /** There are more entries than these. */
+  /** True when there are more entries. */
   readonly isCut: boolean;
 }
 
 /**
- * Entries after a time, oldest first.
- * @param sinceUs time of a change, or of the last that was trimmed
- * @throws GatewayError EXPIRED when some of them are gone, or this store has made no change at that time
+ * Log entries after a time, oldest first.
+ * @param sinceUs in microseconds: the time of a change, or the time up to which the log was trimmed
+ * @throws GatewayError EXPIRED when entries after that time are gone, or this store has made no change at exactly
+ *   that time
  */
 export function readChanges(session: Transaction, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
   const { sql, catalog, versions } = session;
@@ -28,7 +29,7 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
       'EXPIRED',
       isOld
         ? 'the resourceVersion is older than what the index remembers: list again'
-        : 'the resourceVersion is of no change of this index: list again',
+        : 'this index has not issued the resourceVersion: list again',
     );
   }
   const numbers = types.flatMap((type) => catalog.types.get(type) ?? []);
@@ -61,16 +62,16 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
 }
 
 /**
- * Whether this store has made a change at exactly this time and has all later ones. Every version it issues is that of
- * a change. Check digits let one in a thousand versions of another store pass; those are not the time of a change here
- * unless they share a microsecond.
+ * Whether a client can resume from this time: this store has made a change at exactly this time, and all later changes
+ * are in the log. The check digits of a resourceVersion let one in a thousand versions of another store pass; such a
+ * version is refused here, unless both stores made a change in the same microsecond.
  */
 export function isInLog(session: Transaction, timeUs: number): boolean {
   if (timeUs === oldestSequence(session)) return true;
   return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
 }
 
-/** The log has every change after this one. */
+/** The log contains every change after this time, in microseconds. */
 export function oldestSequence({ sql }: Transaction): number {
   return sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
 }

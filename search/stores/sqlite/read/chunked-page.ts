@@ -1,17 +1,17 @@
-// Makes the page a caller reads from what a reader has answered: the first rows are there, the rest are asked for chunk
-// by chunk as the consumer goes on.
+// Makes the page that a caller reads from the answer of a reader thread. The first rows are in that answer; more are
+// requested chunk by chunk while the caller consumes them.
 import type { Page, ReadPoint, RowRead } from '../../store.ts';
 import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import type { PointRead } from './point-reader.ts';
 import type { ReadPage } from './reader.ts';
 
-/** Ids that are sent at a time to be read; a chunk ends sooner if its rows are large. */
+/** How many ids are sent to a reader thread at a time. A chunk can end earlier when its rows are large. */
 const idsAtOnce = 1000;
 
-/** Reads the bodies of some ids as they were at a sequence. */
+/** Reads the bodies of rows by id, as they were at time `sequence` (microseconds). */
 export type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
-/** @param read asks a reader for the rows behind the first ones */
+/** The page of a list. @param read asks a reader thread for the rows after the first ones */
 export function pageOf(
   { sequence, left, next, remaining, warnings, first }: ReadPage,
   point: ReadPoint,
@@ -27,7 +27,7 @@ export function pageOf(
   };
 }
 
-/** The page of one object that was read by its key. */
+/** The page with the one object that was looked up by its key. */
 export function pointPage({ rows }: PointRead, point: ReadPoint, withRemaining = false): Page {
   const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
     if (rows.length > 0) yield rows;
@@ -48,7 +48,7 @@ async function* chunksOf(
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
   for (let done = 0; ; done += chunk.done) {
-    // One chunk is read ahead; the consumer may stop before it asks for it.
+    // The next chunk is already being read while this one is consumed. The consumer may stop before it needs it.
     const next = done < ids.length ? read(ids.slice(done, done + idsAtOnce), sequence) : undefined;
     next?.catch(() => undefined);
     if (chunk.bytes.length > 0) yield rowsOfChunk(chunk);

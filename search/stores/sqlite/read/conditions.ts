@@ -1,5 +1,5 @@
-// Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
-// body can answer. Only a row's columns and terms become SQL; paths that are not indexed for the type are in neither.
+// Turns the conditions of a query for one type into SQL about its row `o`. SQL can test columns and terms only.
+// Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { PathStep } from '../../../../lib/json/path-step.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
@@ -11,38 +11,38 @@ import { labelKey } from '../../term-paths.ts';
 import type { Piece, Sql } from '../sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts';
 
-/** A condition over columns of `o`. */
+/** SQL for a condition on columns of `o`. */
 export interface ConditionPiece extends Piece {
-  /** Set where the piece is exactly this condition. */
+  /** Set when the SQL tests exactly this set of terms. */
   readonly terms?: TermSet;
 }
 
 export interface Conditions {
-  /** All must hold. */
+  /** SQL conditions; all must be true. */
   readonly pieces: readonly ConditionPiece[];
-  /** The positive condition on terms with the fewest postings. */
+  /** Among the conditions that require terms, the one with the fewest rows. */
   readonly best: TermSet | undefined;
-  /** One of the pieces looks at parts of names, which no index finds. */
+  /** True when a condition looks for a part of a name, for which no index can be used. */
   readonly scansNames: boolean;
-  /** Parts of names are the only condition. */
+  /** True when parts of names are the only conditions. */
   readonly isOfNameParts: boolean;
-  /** Conditions that only a body can answer. */
+  /** Tests the body for the conditions that SQL cannot answer; undefined when there are none. */
   readonly recheck: Matcher | undefined;
-  /** The paths `recheck` reads, as people write them. */
+  /** The paths that `recheck` reads, as users write them. */
   readonly rechecked: readonly string[];
-  /** No row can satisfy them. */
+  /** True when no row can satisfy the conditions. */
   readonly isNever: boolean;
 }
 
-/** Sets of terms that statements name by number in the function `holds`. */
+/** Sets of terms for the SQL function `holds`; `add` gives the number of the set. */
 export interface TermTests {
   readonly add: (ids: readonly number[]) => number;
 }
 
-/** For each row up to so many terms are looked up in their postings; more are compared with the row's own terms. */
+/** Up to this many terms are looked up for each row in table `posting`; more are compared with the row's own list. */
 const mostProbed = 8;
 
-/** SQLite takes no expression that is nested 1,000 deep. */
+/** SQLite refuses expressions that are nested 1,000 deep. */
 const mostConditions = 400;
 
 export function compileConditions(
@@ -78,7 +78,7 @@ class Compiler {
   compile(query: ListQuery): Conditions {
     const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
     if (count + query.anyOf.flat().length > mostConditions) {
-      throw new GatewayError('BAD_REQUEST', `a query may have ${mostConditions} conditions: ask with fewer`);
+      throw new GatewayError('BAD_REQUEST', `a query may have at most ${mostConditions} conditions: use fewer`);
     }
     this.#columns(query);
     const unanswered = query.labels.filter((requirement) => {
@@ -101,7 +101,7 @@ class Compiler {
       pieces: this.#pieces,
       best: this.#best,
       scansNames: query.nameContains.length > 0 || query.text.length > 0,
-      // Each part is one piece.
+      // Each part of a name makes exactly one SQL condition.
       isOfNameParts: isWhole && parts > 0 && this.#pieces.length === parts,
       recheck: isWhole ? undefined : compileMatcher(rest),
       rechecked: this.#rechecked,
@@ -122,14 +122,14 @@ class Compiler {
 
   #text(text: string): void {
     const terms = textTerms(this.#sql, this.#t, text);
-    // SQLite's lower() knows ASCII only; other names are rare.
+    // SQLite's lower() only handles ASCII, so names with other characters go through a function of this program.
     const name = `instr(CASE WHEN o.name GLOB '*[^ -~]*' THEN fold(o.name) ELSE lower(o.name) END, ?) > 0`;
     const inTerms = this.#pieceOf(terms);
     const values = [text.toLowerCase(), ...inTerms.values];
     this.#pieces.push({ text: `(${name} OR ${inTerms.text})`, values });
   }
 
-  /** Undefined when only the body can answer. */
+  /** SQL for one condition; undefined when only the body can answer it. */
   #field(field: FieldRequirement, isRequired: boolean): ConditionPiece | undefined {
     const column = columnPiece(field);
     if (column !== undefined) return column;
@@ -142,9 +142,9 @@ class Compiler {
     return this.#pieceOf(terms);
   }
 
-  /** @returns false when only the body can answer */
+  /** Adds SQL for "any of these conditions". @returns false when only the body can answer */
   #anyOf(any: readonly FieldRequirement[]): boolean {
-    // Goes through all of them, so that every path without an index is named.
+    // Continues after a condition without SQL, so that every path without an index is named in the answer.
     const pieces = any.flatMap((field) => this.#field(field, false) ?? []);
     if (pieces.length < any.length) return false;
     if (pieces.length === 0) this.#isNever = true;
@@ -198,7 +198,7 @@ const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // A label selector compares these differently.
+  // Label selectors compare these in another way, so the body decides.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,
@@ -208,7 +208,9 @@ function labelSteps(key: string): readonly PathStep[] {
   return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
 }
 
-/** `metadata.name` is a column. */
+/**
+ * SQL for conditions on `metadata.name` and `metadata.uid`, which are columns; undefined for other paths and operators.
+ */
 function columnPiece({ path, operator, values }: FieldRequirement): Piece | undefined {
   const text = printPath(path);
   if (text !== 'metadata.name' && text !== 'metadata.uid') return undefined;

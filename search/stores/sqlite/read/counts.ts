@@ -1,5 +1,5 @@
-// Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
-// reading the rows would give.
+// Counts the rows of a question, in total or by cluster, namespace or type. Counters are used only where they give the
+// same result as reading the rows.
 import type { SlotRow } from '../catalog.ts';
 import type { BodyLooks } from '../../body-budget.ts';
 import { extentRows, rowsBySlot, type Extent } from './extents.ts';
@@ -10,7 +10,7 @@ import { planTypes, whereOf, type Question, type Session, type TypePlan } from '
 import { cheapestAccess, inSlots, isOfSingles, joined } from './sources.ts';
 import { isExtentOnly } from '../session.ts';
 
-/** Rows of a question. @throws TooManyBodies (rejects) */
+/** The number of rows. @throws TooManyBodies (rejects) when the budget of bodies is used up */
 export async function countRows(turns: Turns<Session>, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
   await prepareNames(turns, question);
@@ -21,7 +21,10 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
   return sum;
 }
 
-/** Rows of a question by cluster, namespace or type. @throws TooManyBodies (rejects) */
+/**
+ * The number of rows for each cluster, namespace or type.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function countBy(
   turns: Turns<Session>,
   question: Question,
@@ -53,15 +56,15 @@ export async function countBy(
   return counts;
 }
 
-/** Handles a question's plans, or single rows where bodies decide which they are. */
+/** Gets the plans of a question, or its rows when bodies decide which rows match. */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
   readonly row: (session: Session, row: SlotRow) => unknown;
 }
 
 /**
- * Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies
- * (rejects)
+ * Visits each plan of the question in one transaction; or every row in several transactions, when a plan needs bodies.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function eachPlan(
   { slice, pause }: Turns<Session>,
@@ -81,7 +84,10 @@ export async function eachPlan(
   });
 }
 
-/** Visits all rows, in any order, some at a time. @throws TooManyBodies (rejects) */
+/**
+ * Visits all rows in any order, some at a time.
+ * @throws TooManyBodies (rejects) when the budget of bodies is used up
+ */
 export async function eachRows(
   { slice, pause }: Turns<Session>,
   question: Question,
@@ -109,7 +115,9 @@ export async function eachRows(
   }
 }
 
-/** Bodies that will be read at least, so that a question that asks too much is refused before any is read. */
+/**
+ * The least number of bodies that will be read, so that a question which needs too many is refused before any is read.
+ */
 function leastRechecked(session: Session, question: Question): number {
   const plans = planTypes(session, question).filter(
     (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
@@ -117,7 +125,7 @@ function leastRechecked(session: Session, question: Question): number {
   return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
 }
 
-/** Whether the plan is all rows of some incarnations, which are counted as a whole. */
+/** Whether the plan consists of all rows of some incarnations, for which there is one counter each. */
 function isOfIncarnations(plan: TypePlan): boolean {
   const { except, slots, ids } = plan.extent;
   return isExtentOnly(plan) && except.size === 0 && slots.length === 0 && ids.length === 0;

@@ -1,5 +1,6 @@
-// Which slots, and which single objects, of one type a query may look at for one user: scope and the query's key
-// columns together, as numbers. A slot that is granted twice is in it once, or counts would be wrong.
+// The slots and single objects of one type that a query may examine for one user: the user's grants combined with the
+// query's conditions on cluster and namespace, as numbers. A slot that is granted twice is included once; otherwise
+// rows would be counted twice.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -10,12 +11,12 @@ import type { Transaction } from '../transaction.ts';
 import { SingleRows, type SingleList } from '../memory/single-rows.ts';
 import type { Sql } from '../sql.ts';
 
-/** Grants of a scope as a reader keeps them. */
+/** The grants of a scope: by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
 
 /**
- * Rows of type `t` in these incarnations without the excepted slots, in these slots, and these objects; the three do
- * not overlap.
+ * Rows of type `t`: those of `incarnations` except the slots in `except`, those of `slots`, and the objects `ids`. The
+ * three do not overlap.
  */
 export interface Extent {
   readonly t: number;
@@ -24,24 +25,21 @@ export interface Extent {
   readonly except: ReadonlySet<number>;
   readonly slots: readonly number[];
   readonly ids: readonly number[];
-  /** The objects of {@link Extent.ids}. */
+  /** The objects of {@link Extent.ids} with their keys. */
   readonly singles: SingleList;
-  /** It has every row of the type. */
+  /** True when the extent contains every row of the type. */
   readonly isWhole: boolean;
   /** {@link Extent.incarnations}, {@link Extent.except} and {@link Extent.slots} as JSON. */
   readonly incarnationsJson: string;
   readonly exceptJson: string;
   readonly slotsJson: string;
-  /** Rows in it as counted within the last seconds, to compare costs; {@link extentRows} is exact. */
+  /** Number of rows as counted in the last seconds, for comparing costs. {@link extentRows} gives the exact number. */
   readonly rows: number;
-  /** Rows of the type in all incarnations, as counted within the last seconds. */
+  /** Number of rows of the type in all incarnations, as counted in the last seconds. */
   readonly typeRows: number;
 }
 
-/**
- * The part of an extent that is the same in every transaction until a slot is added or a type is followed in one more
- * incarnation.
- */
+/** The part of an extent that stays the same until a slot is added, or a type is followed in one more incarnation. */
 interface Granted {
   readonly catalogVersion: number;
   readonly incarnations: readonly number[];
@@ -52,18 +50,18 @@ interface Granted {
   readonly exceptJson: string;
   readonly slotsJson: string;
   readonly singles: SingleRows;
-  /** Rows as last counted, single objects not among them. */
+  /** Rough counts without objects granted by name; undefined before the first count. */
   counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
 
-/** By grants: a user's grants are the same object until they change. */
+/** Remembered parts by grants. The grants of a user are the same object until they change. */
 const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
-/** Selections of one user that are remembered. */
+/** How many combinations of type and conditions are remembered for one user. */
 const mostRemembered = 16;
-/** Rough counts are made again after this. */
+/** Rough counts are made again after this time. */
 const countedForMs = 2000;
 
-/** Undefined when no row of the type can be in it. */
+/** The extent of a query; undefined when no row of the type can match. */
 export function extentOf(session: Transaction, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
   const { sql, catalog } = session;
   const t = catalog.types.get(type);
@@ -83,15 +81,15 @@ export function extentOf(session: Transaction, query: ListQuery, type: TypeKey, 
   return { t, type, incarnations, except, slots: slotList, ids, singles, isWhole, ...json, rows, typeRows };
 }
 
-/** Rows in it, exactly. */
+/** The exact number of rows in the extent. */
 export function extentRows(session: Transaction, extent: Extent): number {
   return countRows(session, extent.t, extent, extent.slots) + extent.ids.length;
 }
 
-/** Rows of so many slots or more are summed in memory. */
+/** For this many slots or more, counts kept in memory are added up. */
 const manySlots = 50;
 
-/** Rows of each of some slots; empty ones may be missing. */
+/** The number of rows of each slot. Slots without rows may be missing. */
 export function rowsBySlot(
   session: Transaction,
   t: number,
@@ -178,7 +176,7 @@ function grantedTo({ sql, catalog, t }: OfType, query: ListQuery, type: TypeKey,
 
 type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'except' | 'exceptJson' | 'slotsJson'>;
 
-/** Rows of whole incarnations and slots, by the counters. */
+/** The number of rows in complete incarnations and slots, from the counters. */
 function countRows(
   session: Transaction,
   t: number,

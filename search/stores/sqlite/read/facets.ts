@@ -1,5 +1,5 @@
-// Counts rows by the values of a label or a path, and completes values. A row with several values of a path counts once
-// for each value, and a row without one is not counted.
+// Counts rows by the values of a label or a path, and completes values. A row with several values counts once for each
+// value. A row without a value is not counted.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -17,14 +17,17 @@ import type { TermCounts } from '../memory/term-counts.ts';
 import { fieldPath, labelKey, labelPath } from '../../term-paths.ts';
 import { unpackTerms } from '../terms.ts';
 
-/** Bodies that are read by one statement. */
+/** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
-/** With so many rows or more, postings are read in their order instead of row by row. */
+/** From this many rows on, the lists of rows of each term are read, instead of the list of terms of each row. */
 const manyRows = 20_000;
-/** With so many rows or more, the remembered counts of slots are used. */
+/** From this many rows on, the counts kept in memory are used. */
 const leastRemembered = 300;
 
-/** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
+/**
+ * The most frequent values first; equally frequent ones in order of value.
+ * @throws TooManyBodies (rejects) when too many bodies would have to be read
+ */
 export async function readFacets(
   turns: Turns<Session>,
   question: Question,
@@ -39,7 +42,10 @@ export async function readFacets(
     .slice(0, limit);
 }
 
-/** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
+/**
+ * The values that begin with the prefix, sorted.
+ * @throws TooManyBodies (rejects) when too many bodies would have to be read
+ */
 export async function readFacetValues(
   turns: Turns<Session>,
   question: Question,
@@ -61,7 +67,7 @@ async function countValues(
   prefix: string,
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  // One budget for filtering and counting: a body that is read twice costs twice.
+  // Filtering and counting share one budget: a body that both read counts twice.
   const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(turns, question, looks, by);
   const counts = new Map<string, number>();
@@ -91,7 +97,7 @@ async function countValues(
   return counts;
 }
 
-/** Builds the counts by slot for users who see some slots of many. */
+/** Builds the counts in memory (rows by value and namespace slot) for users who see only some of the namespaces. */
 async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
     return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };
@@ -99,7 +105,7 @@ async function prepareCounts(turns: Turns<Session>, question: Question, path: st
   for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
 }
 
-/** Whether a plan is about whole slots with enough rows to remember counts. */
+/** Whether the plan consists of complete slots, with enough rows to use the counts in memory. */
 function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
   return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
@@ -110,7 +116,7 @@ interface TermRange {
   readonly prefix: string;
 }
 
-/** By the terms of a path; only those that begin with the prefix. */
+/** The number of rows with each term of a path; only terms that begin with the prefix. */
 function countTerms(
   session: Session,
   plan: TypePlan,
@@ -147,7 +153,7 @@ function countTerms(
   return countTermsOfRows(session, rowsTerms(session, access), range);
 }
 
-/** Packed terms of each row. */
+/** The packed terms of each row. */
 function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
   return joined(access).flatMap(({ from, where, repeats }) => {
     const all = whereOf([...where, ...access.rest]);
@@ -163,7 +169,7 @@ function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: 
   return valuesOf(session, countIds(rows, new Map(), undefined), range);
 }
 
-/** Adds each row's terms, or those of them that may be of a path. */
+/** Counts the terms of all rows by id. With `known`, only terms that may belong to its path. */
 function countIds(
   rows: readonly Uint8Array[],
   byId: Map<number, number>,
@@ -177,7 +183,7 @@ function countIds(
   return byId;
 }
 
-/** The values of terms within a range, with their counts. */
+/** The values of the terms that match `range`, with their counts. */
 function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
   return sql
     .all<[number, string]>(

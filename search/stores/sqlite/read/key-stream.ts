@@ -1,5 +1,5 @@
-// All rows of a question in order: merges the walks of its types and filters by bodies where needed. A walk reads only
-// while a transaction is open, and goes on in the next one after a pause.
+// All rows of a question in order: merges the walks of its types, and reads bodies where a condition needs them. A walk
+// reads only inside a transaction, and continues in the next one after a pause.
 import type { SlotRow } from '../catalog.ts';
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
@@ -15,10 +15,10 @@ import { isPassedInMemory } from '../memory/created-skip.ts';
 import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
-/** A walk of one type with rows that were read ahead. */
+/** A walk over rows of one type, with rows that were read ahead. */
 interface Lane {
   readonly type: string;
-  /** Which rows of the extent the walk is of: all, or those that another lane of the type does not have. */
+  /** Which rows of the type this lane gives. `slots` and `singles` occur together, and have no row in common. */
   readonly of: 'all' | 'slots' | 'singles';
   walk: Walk;
   rows: readonly SlotRow[];
@@ -29,29 +29,31 @@ interface Lane {
   spentMs: number;
 }
 
-/** How many rows the caller wants in all. */
+/** How many rows the caller wants. */
 export interface Wanted {
-  /** Rows that are passed over first. */
+  /** How many rows to skip first. */
   readonly offset: number;
-  /** Undefined: all. */
+  /** How many rows to give after that. Undefined: all. */
   readonly limit: number | undefined;
 }
 
-/** Bodies that are checked at a time. */
+/** How many bodies are checked at a time. */
 const recheckedAtOnce = 64;
-/** Bodies between two readings of the CPU time. */
+/** The CPU time is read once for this many bodies. */
 const checkedAtOnce = 16;
-/** Fewer rows than this are read and dropped. */
+/** Smaller offsets are skipped by reading rows one by one. */
 const leastSkipped = 20;
-/** Rows read ahead at a time. */
+/** The most rows read ahead at a time. */
 const mostReadAhead = 2000;
-/** How much longer a walk may take than with evenly spread matches. */
+/** Factor for the cost of a walk, because matches are often not spread evenly. */
 const unevenness = 20;
-/** Cost of a row that is kept to be sorted, against one that a walk passes. */
+/** Cost of a row that is collected and sorted, relative to a row that a walk reads. */
 const collectCost = 1.5;
-/** Cost of one more statement, in postings. */
+/** Cost of one more statement, expressed in rows of a term list. */
 const perIncarnation = 4;
-/** A walk that looks for parts of names and has found too little by then is replaced by a scan of all names. */
+/**
+ * When a walk that looks for parts of names has found too little in this time, it is replaced by a scan of all names.
+ */
 const patienceMs = 20;
 
 export class KeyStream {
@@ -60,25 +62,25 @@ export class KeyStream {
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
   readonly #offset: number;
-  /** Of all types together. */
+  /** The budget of bodies, shared by all types. */
   readonly #looks: BodyLooks;
-  /** Rows of the query before the first one this stream gives. */
+  /** How many rows of the query come before the first one of this stream. */
   readonly rowsBefore: number;
   #lanes: Lane[] | undefined;
   #plans: ReadonlyMap<string, TypePlan> = new Map();
-  /** By type; kept after its last row, because rows were read ahead. */
+  /** Matchers by type. They are kept until the end, because rows of a finished type may still be in the read-ahead. */
   readonly #rechecks = new Map<string, Matcher>();
   #given = 0;
   #readAhead: number;
   #checked = 0;
-  /** CPU of this thread: of earlier slices, at the start of this one, and at the last reading. */
+  /** CPU time of this thread: of earlier transactions, at the start of this one, and when last measured. */
   readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
   #last: SlotRow | undefined;
   #isCut = false;
 
   /**
-   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused
-   *   then
+   * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
+   *   refused. An order by paths is always refused then
    */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;
@@ -89,12 +91,12 @@ export class KeyStream {
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
     looks.budget.isFor(this.order.paths.map(printPath));
-    // Each reading of this walk reads all rows.
+    // An order by resourceVersion reads all rows each time, so it reads many ahead.
     this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
-  /** Begins a slice: plans anew for a new transaction. */
+  /** Begins a new transaction: compiles the question again for it. */
   enter(session: Session): void {
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     for (const { type, conditions } of this.#plans.values()) {
@@ -107,7 +109,10 @@ export class KeyStream {
     this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
   }
 
-  /** Passes over rows where that is cheaper than reading them, before the first is read. @returns how many */
+  /**
+   * Skips rows where that is cheaper than reading them. To be called before the first row is read.
+   * @returns how many rows were skipped
+   */
   skip(session: Session, count: number): number {
     const [lane, ...others] = this.#lanes!;
     const plan = lane && this.#plans.get(lane.type);
@@ -118,15 +123,15 @@ export class KeyStream {
     return skipped;
   }
 
-  /** The last row that was looked at, of a stream that ended early because its budget was spent. */
+  /** The last row that was examined, if the stream ended early because its budget was used up. */
   get cutAt(): SlotRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
 
-  /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
+  /** The next rows, in order; undefined at the end. An empty list means that none of the rows just read matched. */
   next(session: Session): readonly SlotRow[] | undefined {
     if (this.#isCut) return undefined;
-    // An order by paths has checked bodies while it read them.
+    // With an order by paths, the bodies were already checked while they were read for sorting.
     const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
     const wanted = Math.max(1, this.#wanted - this.#given);
     const rows = isRechecked
@@ -138,10 +143,10 @@ export class KeyStream {
     return kept;
   }
 
-  /** The rows that match, up to where the budget is spent. */
+  /** Keeps the rows whose body matches. Stops where the budget is used up. */
   #matching(session: Session, rows: readonly SlotRow[]): readonly SlotRow[] {
     const { budget, over } = this.#looks;
-    // Reads further ahead when nothing matches: each reading of a walk may cost as much as many rows.
+    // Reads more rows ahead each time: one step of a walk may cost as much as reading many rows.
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
     const kept: SlotRow[] = [];
@@ -171,7 +176,10 @@ export class KeyStream {
     return recheck(body[0], matchKey(row));
   }
 
-  /** @param readAhead rows that a walk with none left is asked for */
+  /**
+   * Takes the next rows of all lanes in order; undefined at the end.
+   * @param readAhead how many rows a walk reads when it has none left
+   */
   #merged(session: Session, want: number, readAhead: number): readonly SlotRow[] | undefined {
     const lanes = this.#lanes!;
     const rows: SlotRow[] = [];
@@ -187,7 +195,7 @@ export class KeyStream {
     return rows;
   }
 
-  /** Whether the lane has a next row. */
+  /** Reads more rows into the lane. @returns whether it has a next row */
   #fill(session: Session, lane: Lane, want: number): boolean {
     while (lane.at >= lane.rows.length && !lane.isOver) {
       const plan = this.#plans.get(lane.type);
@@ -227,7 +235,7 @@ export class KeyStream {
       last: undefined,
       spentMs: 0,
     });
-    // Access by names or uids may have fewer rows.
+    // Looking up names or uids may need fewer rows than all objects granted by name.
     const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
     if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
       return [lane(singlesWalk(this.order, this.#after))];
@@ -243,7 +251,7 @@ export class KeyStream {
     return [lane(slotWalk(this.order, this.#after), 'slots'), ...this.#singles(session, plan, lane)];
   }
 
-  /** Single objects are not in the slots that are walked. */
+  /** A lane for the objects granted by name, which a walk over slots does not include. */
   #singles(session: Session, plan: TypePlan, lane: (walk: Walk, of: Lane['of']) => Lane): Lane[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
@@ -252,25 +260,25 @@ export class KeyStream {
     return [lane(sortedWalk(sorted), 'singles')];
   }
 
-  /** Whether there are many rows, so that the first incarnations alone may fill the page. */
+  /** Whether there are so many rows that the first incarnations are likely to fill the page. */
   #goesByIncarnation(plan: TypePlan, access: Access): boolean {
     if (!access.isOfPostings && access.isOfExtent !== true) return false;
     if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
     return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 
-  /** Rows a walk has to look at, if matches are spread evenly. */
+  /** An estimate of the rows that a walk has to read, assuming that matches are spread evenly. */
   #walkCost(session: Session, plan: TypePlan): number {
     const { extent, conditions, only } = plan;
     if (only !== undefined) return Number.POSITIVE_INFINITY;
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
-    // A walk along a column passes rows outside of the extent too.
+    // A walk along a column also reads rows outside of the extent.
     const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
     const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
     const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
     const passed = (Math.min(wanted, matching) * all) / matching;
-    // Labels correlate with names and clusters: all matches may be at the end.
+    // Labels often correlate with names and clusters, so in the worst case all matches are at the end.
     return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }
 }

@@ -1,5 +1,6 @@
-// Follows owner references down: from an owner to what it owns, and on. Every object in between must be visible to the
-// caller. A uid means an object only together with its cluster, since a restored cluster has the uids of the original.
+// Follows owner references downwards: from an owner to the objects it owns, and on to what those own. The caller must
+// be allowed to see every object on the way. A uid identifies an object only together with its cluster, because a
+// cluster restored from a backup has the uids of the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';
@@ -11,7 +12,7 @@ type Row = readonly [id: number, t: number, slot: number, name: string, uid: str
 
 const columns = 'o.id, o.t, o.place, o.name, o.uid';
 
-/** Ids of the rows that are owned, of any type; not yet filtered by what is visible. */
+/** Ids of the owned rows, of any type. They are not yet limited to what the caller may see. */
 export function ownedIds(sql: Sql, catalog: Catalog, owner: OwnerQuery, grants: Grants): readonly number[] {
   const isVisible = visibility(catalog, grants);
   let rows =

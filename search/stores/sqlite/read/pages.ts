@@ -1,5 +1,5 @@
-// Makes a page: keys first, bodies last. The keys of a long list take several transactions, between which other
-// questions run; the page's resourceVersion is that of the first of them.
+// Reads a page: first the keys of its rows, then the bodies. The keys of a long list take several transactions, between
+// which other questions run. The page's resourceVersion is that of the first transaction.
 import type { SlotRow } from '../catalog.ts';
 import type { Cursor, PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
@@ -13,7 +13,7 @@ import { type Question, type Session } from '../session.ts';
 /** The keys of a page. */
 export interface KeyPage {
   readonly sequence: number;
-  /** Rows in order. */
+  /** Ids of the rows, in order. */
   readonly ids: Float64Array;
   readonly next: Cursor | undefined;
   readonly remaining: number | undefined;
@@ -21,9 +21,9 @@ export interface KeyPage {
 }
 
 /**
- * @param readFirst is called with the keys in the transaction that found the last of them
- * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too
- *   many objects
+ * Reads the keys of a page.
+ * @param readFirst called with all keys, in the transaction that found the last one
+ * @throws TooManyBodies (rejects) when too many bodies must be read and the page may not end early
  */
 export async function readPage<First>(
   turns: Turns<Session>,
@@ -43,7 +43,7 @@ export async function readPage<First>(
 
 type ReadFirst<First> = (session: Session, ids: Float64Array, sequence: number) => First;
 
-/** The keys of one page, collected over several transactions. */
+/** Collects the keys of one page over several transactions. */
 class PageReading {
   readonly #question: Question;
   readonly #page: PageRequest;
@@ -65,7 +65,10 @@ class PageReading {
     this.#stream = new KeyStream(question, after, { offset, limit }, { budget: this.#budget, over: this.#over });
   }
 
-  /** Reads keys for a slice of time; undefined when that was not enough. @throws TooManyBodies */
+  /**
+   * Reads keys for a limited time. Undefined when the page is not complete yet.
+   * @throws TooManyBodies when too many bodies must be read
+   */
   goOn<First>(
     session: Session,
     readFirst: ReadFirst<First>,
@@ -85,7 +88,7 @@ class PageReading {
     return undefined;
   }
 
-  /** What the page says beside its keys. */
+  /** What the answer says besides the keys: where the next page begins, how many rows remain, and warnings. */
   async finish(turns: Turns<Session>): Promise<Omit<KeyPage, 'ids'>> {
     const stream = this.#stream;
     const rowsUpTo = stream.rowsBefore + this.#skipped! + this.#ids.length;
@@ -106,7 +109,7 @@ class PageReading {
     return this.#ids.length < this.#page.limit!;
   }
 
-  /** Whether the page is full and there is at least one row more. */
+  /** Adds rows to the page. @returns true when the page is full and at least one more row exists */
   #take(rows: readonly SlotRow[]): boolean {
     const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
@@ -122,7 +125,10 @@ class PageReading {
     return false;
   }
 
-  /** Undefined where counting would read more bodies than a question may. */
+  /**
+   * The number of matching rows after the first `rows`; undefined where counting would read more bodies than a question
+   * may.
+   */
   async #remainingAfter(turns: Turns<Session>, rows: number): Promise<number | undefined> {
     if (this.#stream.cutAt !== undefined) return undefined;
     try {
@@ -136,8 +142,8 @@ class PageReading {
 }
 
 /**
- * Without a limit everything is wanted, whatever it costs; an offset counts rows that match, so no cursor can stand
- * among them.
+ * What to do when the budget of bodies is used up. A list without a limit reads on, whatever it costs. With an offset a
+ * page cannot end early, because no cursor can point into the skipped rows.
  */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;

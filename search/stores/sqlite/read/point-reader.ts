@@ -1,6 +1,6 @@
-// Reads one object by its whole key on the main thread: a look-up takes some ten microseconds, less than asking another
-// thread. The main thread may not stall, so nothing here waits for a lock, reads a large body or sorts; questions that
-// need more are left to the readers.
+// Looks up one object by its complete key, on the main thread. That takes some ten microseconds, less than asking
+// another thread. The main thread must not be blocked, so nothing here waits for a lock, reads a large body or sorts.
+// Questions that need more go to the reader threads.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -12,32 +12,32 @@ import { Catalog, type IncarnationRecord } from '../catalog.ts';
 import { metaKey, slotsPerIncarnation } from '../schema.ts';
 import type { Moment } from '../transaction.ts';
 
-/** What was found at one moment. */
+/** The result of a look-up, and the state of the index that it saw. */
 export interface PointRead extends Moment {
-  /** None or one. */
+  /** No row or one row. */
   readonly rows: readonly RowRead[];
 }
 
 export interface PointReader {
   /**
-   * Undefined for what a reader must be asked: other questions, large bodies, several objects, a file that is slow or
-   * cannot be read.
+   * Looks up the object. Undefined when a reader thread must be asked instead: for other questions, large bodies or
+   * several objects, and when the file is slow or cannot be read.
    */
   find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined;
-  /** What a reading of now sees; undefined where `find` would be. */
+  /** The current state of the index. Undefined when a reader thread must be asked instead. */
   moment(): Moment | undefined;
   close(): void;
 }
 
-/** Holds the upper levels of the indexes. */
+/** Size of the page cache; it holds the upper levels of the indexes. */
 const cacheBytes = 8 << 20;
-/** A larger body is left to the readers, who may wait for the disk. */
+/** Larger bodies are left to the reader threads, which may wait for the disk. */
 const mostBytes = 64 << 10;
-/** With so many objects of one name in a cluster the readers are asked, who know how to order them. */
+/** When this many objects in a cluster have the same name, a reader thread is asked, which can sort them. */
 const mostNamed = 4;
 /**
- * A look-up that took so long waited for a disk or a processor; after so many in a row the readers are asked for a
- * while.
+ * A look-up that took longer than `slowMs` has waited for the disk or the CPU. After `mostSlow` slow look-ups in a row,
+ * the reader threads are used for `restMs`.
  */
 const slowMs = 20;
 const mostSlow = 3;
@@ -53,7 +53,7 @@ type Found = readonly [
   raw: Uint8Array | null,
 ];
 
-/** One object's key; without a namespace its name in any of them. */
+/** The key of one object. Without a namespace: the object of this name in any namespace. */
 interface Point {
   readonly type: string;
   readonly cluster: string;
@@ -62,8 +62,9 @@ interface Point {
 }
 
 /**
- * Opens a connection of its own. A file that cannot be read is left to the readers, which report it.
- * @param nowMs of a monotonic clock
+ * Opens a connection for look-ups. If the file cannot be read, every look-up gives undefined, and the reader threads
+ * report the error.
+ * @param nowMs gives milliseconds of a clock that never goes back
  */
 export function openPointReader(file: string, nowMs: () => number = () => performance.now()): PointReader {
   try {
@@ -86,7 +87,7 @@ class PointConnection implements PointReader {
 
   constructor(file: string, nowMs: () => number) {
     const db = new DatabaseSync(file, { readOnly: true });
-    // No waiting for locks: a look-up that meets one is left to the readers.
+    // busy_timeout = 0: a look-up that meets a lock is left to the reader threads.
     db.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
     db.exec(`PRAGMA cache_size = -${cacheBytes >> 10}`);
     this.#db = db;
@@ -119,14 +120,14 @@ class PointConnection implements PointReader {
     this.#db.close();
   }
 
-  /** Undefined where a look-up failed, and for a while after look-ups were slow. */
+  /** Runs the look-up. Undefined when it fails, and for a while after several slow ones. */
   #quickly<T>(look: () => T): T | undefined {
     const startedMs = this.#nowMs();
     if (startedMs < this.#restUntilMs) return undefined;
     try {
       return look();
     } catch {
-      // A lock, or a fault that the readers meet as well and know how to report.
+      // A lock, or an error that the reader threads will meet and report.
       return undefined;
     } finally {
       this.#noteTime(startedMs);
@@ -146,7 +147,7 @@ class PointConnection implements PointReader {
     try {
       this.#catalog.refresh(this.#db, this.#catalogVersion.get()!.value as number);
     } catch (error) {
-      // The catalog may hold half of what was added.
+      // The catalog may have been read only in part.
       this.#catalog = new Catalog();
       throw error;
     } finally {
@@ -154,7 +155,7 @@ class PointConnection implements PointReader {
     }
   }
 
-  /** Undefined when its statements did not all see one state, or when there is more to read than belongs here. */
+  /** Undefined when the statements saw different states of the index, or when a reader thread must be asked. */
   #look(point: Point, scope: RowScope): PointRead | undefined {
     const t = this.#catalog.types.get(point.type) ?? none;
     let sequence: number | undefined;
@@ -164,7 +165,7 @@ class PointConnection implements PointReader {
       const grant = scope.grants.get(incarnation.id)?.get(point.type) ?? noGrant;
       const isOutside = point.namespace !== undefined && !grantAllows(grant, point.namespace, point.name);
       const found = this.#lookUp(isOutside ? none : t, incarnation, point);
-      // The catalog is old, or there was a commit between two statements.
+      // Either the catalog is outdated, or something was committed between two statements.
       const [foundAt, rightsAt, catalogVersion] = found[0]!;
       if (catalogVersion !== this.#catalog.version || (sequence ??= foundAt) !== foundAt) return undefined;
       rights = rightsAt;
@@ -194,7 +195,10 @@ class PointConnection implements PointReader {
 /** No type and no slot has this number. */
 const none = -1;
 
-/** Gives at least one row; where there is no object its slot is null, and it still says sequence and catalog. */
+/**
+ * A statement that always gives at least one row: without an object its slot is null, and the row still has the
+ * sequence and the version of the catalog.
+ */
 function prepare(db: DatabaseSync, on: string): StatementSync {
   const statement = db.prepare(
     `SELECT s.value, (SELECT value FROM meta WHERE key = '${metaKey.rights}'),
@@ -206,7 +210,7 @@ function prepare(db: DatabaseSync, on: string): StatementSync {
   return statement;
 }
 
-/** The one object a query names; undefined when it may be about more, or has other conditions. */
+/** The single object that a query names. Undefined when the query may match several or has other conditions. */
 function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequest): Point | undefined {
   const { types, clusters, namespaces, names } = query;
   if (types.length !== 1 || clusters?.length !== 1 || names?.length !== 1) return undefined;

@@ -1,5 +1,5 @@
-// Answers questions from one read-only connection: every operation of a reader worker. A transaction is open only
-// inside `slice`, which is synchronous, so that nothing waits while one is open.
+// All operations of a reader thread, on one read-only connection. Transactions exist only inside `slice`, which is
+// synchronous, so nothing ever waits while one is open.
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -24,11 +24,11 @@ import { TermTestSets, type Moment, type Slice, type Turns } from '../transactio
 import { type Question } from '../session.ts';
 import { Sql } from '../sql.ts';
 
-/** A scope as it is sent: whole the first time, then by number. */
+/** A scope as sent to a reader thread: with its grants the first time, later only by number. */
 export interface SentScope {
   readonly number: number;
   readonly grants: Grants | undefined;
-  /** Numbers the reader may forget. */
+  /** Numbers of scopes that the reader thread can forget. */
   readonly dropped: readonly number[];
 }
 
@@ -37,7 +37,7 @@ interface Asked {
   readonly scope: SentScope;
 }
 
-/** Rows of one type as four lists. */
+/** Rows of one type as four lists, which are cheaper to send between threads than objects. */
 export interface VersionColumns {
   readonly namespaces: readonly string[];
   readonly names: readonly string[];
@@ -45,16 +45,16 @@ export interface VersionColumns {
   readonly resourceVersions: readonly string[];
 }
 
-/** A page with its first rows, and the ids of those that are still to be read, if there are any. */
+/** A page with its first rows, and the ids of the rows that are still to be read; undefined when there are none. */
 export type ReadPage = Omit<KeyPage, 'ids'> &
   Moment & { readonly first: BodyChunk; readonly left: Float64Array | undefined };
 
-/** What was found, and when. */
+/** A result, and the state of the index from which it was read. */
 export interface Found<T> extends Moment {
   readonly found: T;
 }
 
-/** The operations of a reader, by name; inputs and outputs cross threads. */
+/** The operations of a reader thread by name. Inputs and outputs are sent between threads. */
 export interface ReaderOperations {
   readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<ReadPage>;
   readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
@@ -86,8 +86,9 @@ const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.rig
   (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
 
 /**
- * @param db a connection to the file, to be closed with the reader
- * @param bodyLimits what one question may read of bodies
+ * Opens a reader.
+ * @param db a connection to the file; it is closed with the reader
+ * @param bodyLimits how many bodies one question may read
  */
 export function openReader(
   file: string,
@@ -133,8 +134,9 @@ function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | und
 }
 
 /**
- * Notes what the transactions of a question saw: the first commit, for what is committed later belongs to the next
- * question; and the last rights, since a row may be found that was written after the first transaction.
+ * Notes which states the transactions of a question saw: the commit of the first transaction, because later commits
+ * belong to the next question; and the rights of the last one, because a row may be found that was written after the
+ * first.
  */
 async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) => Promise<T>): Promise<Found<T>> {
   let sequence: number | undefined;
@@ -149,7 +151,7 @@ async function observed<T>(slice: Slice<Session>, work: (turns: Turns<Session>) 
   return { sequence: sequence!, rights, found };
 }
 
-/** One read-only connection with what it remembers between questions. */
+/** A read-only connection, with what it remembers between questions. */
 class ReaderConnection {
   readonly #db: DatabaseSync;
   readonly #sql: Sql;
@@ -157,7 +159,10 @@ class ReaderConnection {
   readonly #scopes = new Map<number, Grants>();
   readonly #memory = new ReaderMemory();
   #catalog = new Catalog();
-  /** Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage. */
+  /**
+   * Not read when the file is opened: an error of the file must occur inside an answer, where it is recognised as
+   * damage.
+   */
   #versions: IndexVersions | undefined;
 
   constructor(db: DatabaseSync) {
@@ -180,7 +185,7 @@ class ReaderConnection {
       const [catalog, versions] = [this.#catalog, this.#versions];
       return work({ sql, catalog, sequence, rights, versions, tests: this.#tests, memory: this.#memory });
     } catch (error) {
-      // The catalog may hold half of what was added; not so where a question was refused.
+      // The catalog may have been read only in part. A GatewayError cannot have that cause.
       if (!(error instanceof GatewayError)) this.#catalog = new Catalog();
       throw error;
     } finally {

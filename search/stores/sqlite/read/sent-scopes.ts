@@ -1,5 +1,5 @@
-// Sends a scope to each reader once, then by number, because the grants of a user over many clusters are large. Only
-// the grants of the asked types are sent, so the types are part of the key.
+// Sends the grants of a scope to each reader thread once, and later only their number, because the grants of a user in
+// many clusters are large. Only the grants for the requested types are sent, so the types are part of the key.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -29,9 +29,9 @@ export class SentScopes {
     });
   }
 
-  /** What to send to a reader with a query. */
+  /** What to send to a reader thread along with a query. */
   send(scope: RowScope, query: ListQuery, reader: number): SentScope {
-    // Objects between an owner and what it owns may be of any type.
+    // For a query by owner all types are sent: objects between an owner and what it owns may be of any type.
     const types = query.owner === undefined ? query.types.map(typeKey).toSorted() : undefined;
     const key = JSON.stringify([scope.digest, types]);
     let known = this.#known.get(key);

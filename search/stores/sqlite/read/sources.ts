@@ -1,5 +1,5 @@
-// The access paths to the rows of one type, each with the index it uses and what it costs. The paths of one plan never
-// overlap, so that no row is listed or counted twice.
+// The ways to reach the rows of one type, each with the index it uses and its cost. The ways used for one plan never
+// overlap, so no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf, type SlotRow } from '../catalog.ts';
 import { slotsPerIncarnation } from '../schema.ts';
@@ -9,18 +9,22 @@ import type { Piece } from '../sql.ts';
 import type { TermSet } from './term-sets.ts';
 
 /**
- * `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting).
+ * `FROM` and conditions of a statement. The text is about the row `o`; or about `x`, an entry of table `posting`, when
+ * nothing of the row is needed.
  */
 export interface AccessPath {
   readonly from: Piece;
   readonly where: readonly Piece[];
-  /** Whether a row may come several times, once for each of its terms. */
+  /** Whether a row may occur several times, once for each of its terms. */
   readonly repeats: boolean;
 }
 
 const shift = Math.log2(slotsPerIncarnation);
 
-/** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
+/**
+ * A condition for rows or postings inside the extent; undefined when all of them are.
+ * @param alias the name of the row or posting in the statement
+ */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   if (extent.isWhole) return undefined;
   const { ids, singles } = extent;
@@ -29,7 +33,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   return anyOf(any);
 }
 
-/** The same without single objects, for a counter or a posting. */
+/** The same condition without objects granted by name, for a counter or a posting. */
 export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
   return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
@@ -39,7 +43,10 @@ function anyOf(any: readonly Piece[]): Piece {
   return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
 }
 
-/** Written so that SQLite uses no index for them: it would read a list of thousands once for each term. */
+/**
+ * Conditions on `place`, written so that SQLite uses no index for them. With an index it would read a list of thousands
+ * of slots once for each term.
+ */
 function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
   const any: Piece[] = [];
@@ -56,7 +63,7 @@ function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   return any;
 }
 
-/** All rows of the extent, by slots. */
+/** The ways to all rows that an {@link Extent} allows, found through their namespace slots. */
 export function byExtent(extent: Extent): readonly AccessPath[] {
   const { t, incarnations, incarnationsJson, except, exceptJson, slots, slotsJson, ids } = extent;
   const paths: AccessPath[] = [];
@@ -82,7 +89,7 @@ export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): A
   return accessPath({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
 }
 
-/** By whole values of a column: names or uids. */
+/** Rows found by their complete name or uid. */
 function byValues(extent: Extent, column: 'name' | 'uid', values: readonly string[]): AccessPath {
   const on = { name: 'obj_name ON o.t = ? AND o.name = j.value', uid: 'obj_uid ON o.t = ? AND o.uid = j.value' };
   const text = `json_each(?) j CROSS JOIN obj o INDEXED BY ${on[column]}`;
@@ -90,7 +97,7 @@ function byValues(extent: Extent, column: 'name' | 'uid', values: readonly strin
   return accessPath({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
 }
 
-/** Every name of the type, read from the index alone. */
+/** The ways to all rows of the type by name. Only the database index obj_name is read. */
 function byNameScan(extent: Extent): AccessPath {
   const member = inExtent(extent, 'o');
   return accessPath(
@@ -112,22 +119,22 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Acce
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
 
-/** A set of paths with their cost: rows or postings they look at. */
+/** The ways to reach all rows of a plan, with their cost in rows or postings to read. */
 export interface Access {
   readonly paths: readonly AccessPath[];
-  /** Conditions that the paths do not check. */
+  /** Conditions that the paths themselves do not check. */
   readonly rest: readonly Piece[];
   readonly cost: number;
-  /** The paths are over postings; {@link joined} adds the row. */
+  /** The paths read postings only; {@link joined} adds the rows. */
   readonly isOfPostings: boolean;
   /** The paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
 }
 
-/** Cost of looking up a posting's row, against reading the next row of an index. */
+/** Cost of looking up the row of a posting, relative to reading the next row of an index. */
 const lookUpCost = 2;
 
-/** The cheapest access to all rows of a plan. */
+/** The cheapest way to reach all rows of a plan. */
 export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
   const { extent, conditions, only } = plan;
   const { t } = extent;
@@ -166,7 +173,7 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
   return all.reduce((one, other) => (other.cost < one.cost ? other : one));
 }
 
-/** All rows of one incarnation; single objects of the extent are not among them. */
+/** All rows of one incarnation, without objects granted by name. */
 export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation: number): Access {
   const { t, rows, incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
@@ -182,7 +189,7 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
   return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
-/** By terms, of one incarnation; single objects of the extent are not among them. */
+/** The rows of one incarnation that have a term of `best`, without objects granted by name. */
 export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
   const { incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
@@ -201,15 +208,15 @@ export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermS
   return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
 
-/** Whether an extent is nothing but single objects. */
+/** Whether an extent consists of objects granted by name only. */
 export function isOfSingles({ incarnations, slots }: Extent): boolean {
   return incarnations.length === 0 && slots.length === 0;
 }
 
-/** More terms than this are not looked up for each object. */
+/** Up to this many terms are looked up for each object; with more, the rows are read. */
 const mostTermsProbed = 8;
 
-/** Access to some of an extent's single objects, without those that lack a wanted term. */
+/** Access to some of the objects granted by name; leaves out those without a required term. */
 export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly SlotRow[]): Access {
   const { best, pieces } = conditions;
   const cost = rows.length;
@@ -225,7 +232,7 @@ export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly
   return { paths, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** Paths over postings as paths over their rows. */
+/** Adds the rows to paths that read postings only. */
 export function joined(access: Access): readonly AccessPath[] {
   if (!access.isOfPostings) return access.paths;
   return access.paths.map(({ from, where, repeats }) => ({

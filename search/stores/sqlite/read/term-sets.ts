@@ -1,19 +1,22 @@
-// Which terms of the dictionary a condition on a label or an indexed path matches. search/query/match.ts alone decides
-// what a condition means, and is asked about each value unless the condition is plain equality.
+// Finds the terms that a condition on a label or an indexed path matches. Only search/query/match.ts knows what a
+// condition means, so it is asked about each value, unless the condition is a plain comparison for equality.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import type { Sql } from '../sql.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
-/** Rows that have one of these terms, or with `isNegative` none of them. */
+/** The rows that have one of these terms; with `isNegative`, the rows that have none of them. */
 export interface TermSet {
   readonly ids: readonly number[];
-  /** Their postings together, at least as many as rows. */
+  /**
+   * The sum of rows over all terms. It can be more than the number of rows, because a row may have several of the
+   * terms.
+   */
   readonly postings: number;
   readonly isNegative: boolean;
 }
 
-/** The values of a path with more are not enumerated; bodies are read instead. */
+/** When a path has more values than this, they are not tested one by one; bodies are read instead. */
 const mostEnumerated = 100_000;
 
 type TermRow = readonly [id: number, n: number, value: string];
@@ -37,7 +40,10 @@ export function labelTerms(sql: Sql, t: number, requirement: LabelRequirement): 
   }
 }
 
-/** @param path as in indexed-paths.ts; the type's rows have terms of it */
+/**
+ * The terms that match a condition on an indexed path. Undefined when there are too many values to test.
+ * @param path as in indexed-paths.ts; it must be indexed for the type
+ */
 export function fieldTerms(sql: Sql, t: number, path: string, requirement: FieldRequirement): TermSet | undefined {
   const { operator, values } = requirement;
   const term = fieldPath(path);
@@ -71,7 +77,7 @@ export function fieldTerms(sql: Sql, t: number, path: string, requirement: Field
   }
 }
 
-/** Labels with a text in key or value, whatever the case. */
+/** The terms of labels that contain the text in key or value, ignoring case. */
 export function textTerms(sql: Sql, t: number, text: string): TermSet {
   const lower = text.toLowerCase();
   return set(

@@ -1,5 +1,5 @@
-// The index file as a process sees it that may not write: what was committed last, whether the file is still the one
-// that was opened, and whether somebody writes. All of it takes microseconds, so it is read on the main thread.
+// The index file as seen by a process that may not write it: what was committed last, whether the file was replaced,
+// and whether another process writes it. Each of these takes microseconds, so they run on the main thread.
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -8,17 +8,17 @@ import { applicationId, metaKey, readPragma, readStoreId, schemaVersion } from '
 import type { Opened } from '../store.ts';
 import type { WriterState } from '../threads/messages.ts';
 
-/** See the file comment. */
+/** An index file opened for reading. */
 export interface SharedFile {
   readonly opened: Opened;
-  /** What was committed last. */
+  /** The state after the last commit. */
   newest(): WriterState;
-  /** The file was replaced, set aside, or marked as damaged: it must be opened again. */
+  /** True when the file was replaced, set aside or marked as damaged: it must be opened again. */
   isGone(): boolean;
   close(): void;
 }
 
-/** Undefined while there is no index that this program can read. */
+/** Opens the file. Undefined while there is no index that this program can read. */
 export function openSharedFile(file: string): SharedFile | undefined {
   if (!existsSync(file)) return undefined;
   const db = new DatabaseSync(file, { readOnly: true });
@@ -27,7 +27,7 @@ export function openSharedFile(file: string): SharedFile | undefined {
     if (readPragma(db, 'application_id') === applicationId && readPragma(db, 'user_version') === schemaVersion)
       return new ReadFile(db, file);
   } catch {
-    // A new file that is still being made.
+    // The file may be in the middle of being created by another process.
   }
   db.close();
   return undefined;
@@ -40,7 +40,7 @@ class ReadFile implements SharedFile {
   readonly #dataVersion;
   readonly #state;
   readonly #identity: string;
-  /** `PRAGMA data_version` changes with each commit of another connection. */
+  /** Value of `PRAGMA data_version`, which changes with each commit of another connection. */
   #seenVersion: unknown;
   #newest: WriterState = { sequence: 0, typesVersion: 0 };
 
@@ -64,7 +64,7 @@ class ReadFile implements SharedFile {
       this.#newest = { sequence: Number(sequence), typesVersion: Number(types) };
       this.#seenVersion = version;
     } catch {
-      // Locked for a moment, or damaged, which the readers notice and report.
+      // The file is locked for a moment, or damaged. Damage is noticed and reported by the reader threads.
     }
     return this.#newest;
   }
@@ -78,22 +78,22 @@ class ReadFile implements SharedFile {
   }
 }
 
-/** Of the file and of its write-ahead log, which a writer removes when it is damaged. */
+/** Inode numbers of the file and of its write-ahead log. They differ after either was replaced. */
 function identityOf(file: string): string {
   return [file, `${file}-wal`].map((one) => statSync(one, { throwIfNoEntry: false })?.ino ?? '').join(' ');
 }
 
-/** Looks whether somebody writes, without starting what would write. */
+/** Finds out whether another process writes the index, without becoming the writer. */
 export class WriterLook {
   readonly #file: string;
   #lock: DatabaseSync | undefined;
 
-  /** @param file the lock */
+  /** @param file the lock file */
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** True when nobody holds the lock now. */
+  /** True when no process holds the lock now. */
   isFree(): boolean {
     if (!existsSync(this.#file)) return true;
     try {

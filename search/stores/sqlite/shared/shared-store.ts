@@ -1,5 +1,6 @@
-// The index in SQLite for several processes of one gateway: all of them read the file, and the one that holds its lock
-// writes. When that one ends, the system gives the lock up, and another takes it; what is open in the others goes on.
+// The index in SQLite for several processes of one gateway. All of them read the file, and the process that holds the
+// file's lock writes it. When the writer ends, the operating system releases the lock and another process takes over;
+// the other processes keep their connections open.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -8,28 +9,29 @@ import { openReaders, startWriter, threadEvents, type SqliteOptions, type Sqlite
 import type { WorkerCalls } from '../threads/worker-call.ts';
 import { openSharedFile, WriterLook, type SharedFile } from './shared-file.ts';
 
-/** A store that may or may not write. */
+/** A store that this process can read, and may become able to write. */
 export interface SharedStore extends SqliteStore {
-  /** Resolves when this process writes; while it does not, `apply` and `forget` reject. */
+  /** Resolves once this process writes. Before that, `apply` and `forget` reject. */
   readonly writing: Promise<void>;
 }
 
 export interface SharedStoreOptions extends SqliteOptions {
-  /** False: this process does not begin to write, and waits for nobody who does. */
+  /** While this gives false, this process does not become the writer, and opening does not wait for one either. */
   readonly mayWrite: () => boolean;
 }
 
-/** How often a process that does not write looks for commits; the answers of a list are never behind. */
+/** How often a process that only reads looks for commits, to tell its listeners. Its answers are always up to date. */
 const commitsEveryMs = 25;
-/** How often it looks whether nobody writes, and whether the file is still the same. */
+/** How often a process checks whether there is no writer, and whether the file was replaced. */
 const lookEveryMs = 250;
 const openEveryMs = 50;
-/** A writer that has just started makes the file. */
+/** How long opening waits for a writer that is just creating the file. */
 const longestOpenMs = 30_000;
 
 /**
- * Opens the index of a directory, to write if nobody does.
- * @throws GatewayError (rejects) INDEX_UNAVAILABLE when there is none to read for long and another process has the lock
+ * Opens the index of a directory for reading, and for writing when no other process does.
+ * @throws GatewayError (rejects) with code INDEX_UNAVAILABLE when there is nothing to read for a long time while
+ *   another process holds the lock
  */
 export async function openSharedStore(options: SharedStoreOptions): Promise<SharedStore> {
   const { file, lock } = indexFiles(options.directory);
@@ -42,7 +44,10 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Shar
     if (shared !== undefined) return watched(options, writer, shared, events);
     if (performance.now() > untilMs || !options.mayWrite()) {
       await writer.close();
-      throw new GatewayError('INDEX_UNAVAILABLE', `the index in ${options.directory} cannot be read yet`);
+      throw new GatewayError(
+        'INDEX_UNAVAILABLE',
+        `the index in ${options.directory} cannot be read yet: try again in a few seconds`,
+      );
     }
     await delay(openEveryMs);
   }
@@ -72,7 +77,7 @@ function watched(
   });
 }
 
-/** The calls to a writer that this process may have later. */
+/** Calls to the writer thread, which this process may start later. */
 class LateWriter implements WorkerCalls {
   readonly writing: Promise<void>;
   readonly #options: SharedStoreOptions;
@@ -90,7 +95,7 @@ class LateWriter implements WorkerCalls {
     this.writing = this.#started.promise;
   }
 
-  /** Begins to write if nobody does; resolves when that is decided. Never rejects. */
+  /** Starts the writer if no process writes. Resolves when that is decided; never rejects. */
   async look(): Promise<void> {
     if (this.#calls !== undefined || this.#isClosed || !this.#options.mayWrite() || !this.#look.isFree()) return;
     this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
@@ -117,7 +122,7 @@ class LateWriter implements WorkerCalls {
       this.#calls = writer;
       this.#started.resolve();
     } catch (error) {
-      // Another process was faster, or the file cannot be written now: the next look tries again.
+      // Another process was faster, or the file cannot be written now. It is tried again later.
       if (!(error instanceof GatewayError)) this.#options.onDamage?.(`the index cannot be written: ${String(error)}`);
     }
   }

@@ -1,11 +1,11 @@
-// What the main thread and the workers send each other. Bodies of a batch travel in one buffer that is handed over, the
-// rest of its rows as one JSON text: cloning thousands of small arrays would cost the main thread more than the write
-// costs the worker.
+// The messages between the main thread and the workers. The bodies of a batch are sent in one transferred buffer, and
+// its other columns as one JSON text. Cloning thousands of small arrays would cost the main thread more time than the
+// write costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
 import { compareKeys } from '../../text-order.ts';
 
-/** One row of {@link PackedBatch.rows}; the last is the length of its body. */
+/** One row of {@link PackedBatch.rows}. The last element is the length of its body. */
 export type PackedRow = readonly [
   namespace: string,
   name: string,
@@ -21,9 +21,9 @@ export type PackedRow = readonly [
 export interface PackedBatch {
   readonly incarnation: Incarnation;
   readonly type: TypeInfo;
-  /** JSON of {@link PackedRow}s. */
+  /** A JSON list of {@link PackedRow}s. */
   readonly rows: string;
-  /** Bodies in the order of the rows. */
+  /** The bodies one after the other, in the order of the rows. */
   readonly bodies: Uint8Array;
   readonly deletes: readonly ObjectKey[];
   readonly position: SyncPosition | undefined;
@@ -44,7 +44,9 @@ export function packBatch(batch: WriteBatch): PackedBatch {
   return { incarnation, type, rows: JSON.stringify(rows), bodies, deletes, position, upserts: upserts.length };
 }
 
-/** Rows with their bodies, sorted by namespace and name: neighbours in the file are written together. */
+/**
+ * The rows of a batch with their bodies, sorted by namespace and name, so that neighbouring rows are written together.
+ */
 export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
   let at = 0;
   return (JSON.parse(rows) as PackedRow[])
@@ -56,15 +58,15 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
     .toSorted(compareKeys);
 }
 
-/** How far the writer is. */
+/** The state after the writer's last commit. */
 export interface WriterState {
-  /** Time of the last commit, microseconds. */
+  /** Time of the last commit in microseconds. */
   readonly sequence: number;
-  /** Another number when what `types()` says may be another, but for positions and counts. */
+  /** A number that changes when `types()` may answer differently; changed positions and counts do not matter. */
   readonly typesVersion: number;
 }
 
-/** A call of a worker and its answer. */
+/** A call of the main thread to a worker. */
 export interface CallMessage {
   readonly id: number;
   readonly operation: string;
@@ -76,7 +78,7 @@ export type AnswerMessage =
   | { readonly id: number; readonly failure: Failure }
   | { readonly id: 0; readonly event: WorkerEvent };
 
-/** What a worker says without being asked. */
+/** What a worker reports on its own. */
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
   | { readonly kind: 'trouble'; readonly message: string }
@@ -86,10 +88,10 @@ export type WorkerEvent =
 
 /** An error as it is sent between threads. */
 export interface Failure {
-  /** Of a GatewayError; absent for an unexpected error. */
+  /** The code of a GatewayError; absent for any other error. */
   readonly code?: string;
   readonly message: string;
   readonly stack?: string;
-  /** The type of an IndexFullError. */
+  /** The type named by an IndexFullError; absent for any other error. */
   readonly full?: string;
 }

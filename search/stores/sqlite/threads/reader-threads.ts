@@ -1,5 +1,5 @@
-// The threads that read one index: questions go to the one with the fewest open, and one that has died is started anew
-// after a while, under another number.
+// The reader threads of one index. A question goes to the thread with the fewest open questions. A thread that ended is
+// replaced after a short time and gets a new number.
 import { totalmem } from 'node:os';
 
 import type { ReaderOperations } from '../read/reader.ts';
@@ -7,7 +7,7 @@ import type { WorkerEvent } from './messages.ts';
 import type { ReaderData } from './reader-worker.ts';
 import { startWorker, type WorkerCalls } from './worker-call.ts';
 
-/** What an operation of a reader answers. */
+/** The answer of a reader's operation. */
 export type ReaderOutput<Name extends keyof ReaderOperations> = Awaited<ReturnType<ReaderOperations[Name]>>;
 
 interface ReaderThread {
@@ -24,14 +24,14 @@ export interface ReaderThreadsOptions {
 
 const restartAfterMs = 1000;
 /**
- * Holds the narrow rows of some 700,000 objects and what is read between them; with less, a page of them reads most of
- * its rows from the file.
+ * Enough for the rows of some 700,000 objects and what is read between them. With less, reading a page of them would
+ * read most rows from the file.
  */
 const mostCacheBytes = 256 << 20;
-/** Of the memory this process may use, or the machine has. */
+/** Share of the memory that this process may use, or of the machine's memory. */
 const cacheShare = 1 / 8;
 
-/** The default page cache of one reader. */
+/** The default page cache of a reader thread in bytes. */
 export function readerCacheBytes(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
@@ -49,7 +49,10 @@ export class ReaderThreads {
     for (let at = 0; at < options.count; at++) this.#start(at);
   }
 
-  /** @param inputFor makes the input for the reader of that number; numbers never come again */
+  /**
+   * Asks the least busy reader thread.
+   * @param inputFor makes the input for the thread with the given number; numbers are never used again
+   */
   ask<Name extends keyof ReaderOperations>(
     operation: Name,
     inputFor: (reader: number) => unknown,

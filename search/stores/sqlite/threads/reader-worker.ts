@@ -1,4 +1,5 @@
-// A thread that reads, with a connection of its own. Bodies are handed over, not copied, so nothing here keeps them.
+// The program of a reader thread, with its own connection. Buffers with bodies are transferred and not copied, so they
+// must not be used after they were sent.
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';

@@ -1,5 +1,5 @@
-// The main thread's end of the calls to a worker. A worker that ends fails every call that waits for it and each later
-// one, so that no request hangs.
+// The main thread's side of calls to a worker. When a worker ends, all its open calls and every later call reject, so
+// that no request hangs.
 import { extname } from 'node:path';
 import { Worker, type Transferable } from 'node:worker_threads';
 
@@ -9,18 +9,18 @@ import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from './message
 
 export interface WorkerCalls {
   readonly call: (operation: string, input: unknown, buffers?: readonly Transferable[]) => Promise<unknown>;
-  /** Calls that have no answer yet. */
+  /** Number of calls without an answer. */
   readonly pending: () => number;
-  /** Asks the worker to close what it has open and ends it. */
+  /** Lets the worker close what it has open, and ends it. */
   readonly close: () => Promise<void>;
 }
 
 export interface WorkerOptions {
-  /** File name in this folder without its ending, which is that of this file (.ts or .js). */
+  /** Name of the worker's file in this folder, without extension. The extension (.ts or .js) is that of this file. */
   readonly name: string;
   readonly data: unknown;
   readonly onEvent: (event: WorkerEvent) => void;
-  /** Called once when it ends without being asked. */
+  /** Called once when the worker ends unexpectedly. */
   readonly onDeath: (error: unknown) => void;
 }
 

@@ -1,5 +1,5 @@
-// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Error classes do not
-// survive the message, so the class is sent as data.
+// The worker's side of calls from the main thread: runs operations by name, and answers each one, even when it throws.
+// Error classes are lost when an error is sent to another thread, so the class is sent as data.
 import { parentPort, type Transferable } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -9,7 +9,7 @@ import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from './message
 
 export type Operation = (input: never) => unknown;
 
-/** What an operation answers together with the buffers that are handed over. */
+/** An output together with buffers that are transferred instead of copied. */
 export class Handover {
   readonly output: unknown;
   readonly buffers: readonly Transferable[];

@@ -1,15 +1,15 @@
-// What waits to be written, in the order in which it came. A deletion of an incarnation takes many transactions; other
-// incarnations are written between them, but nothing of the same one overtakes it: a batch that was sent before it is
-// committed before it, and one that was sent after it is committed after its last transaction.
+// The writes that wait, in the order in which they came. Deleting an incarnation takes many transactions, between which
+// other incarnations are written. Within one incarnation the order is kept: batches sent before the deletion are
+// committed before it, and batches sent after it wait until it is complete.
 import type { Commit } from '../../store.ts';
 import type { Result, Writer } from '../write/writer.ts';
 import type { PackedBatch } from './messages.ts';
 
-/** Bytes of one transaction; the writer stops earlier after some time. */
+/** The most bytes of bodies in one transaction. The writer may stop earlier when it takes too long. */
 const mostBytes = 64 << 20;
 
 interface Waiting {
-  /** Id of the incarnation. */
+  /** Id of the incarnation to write. */
   readonly incarnation: string;
   readonly resolve: (commit: Commit) => void;
   readonly reject: (error: unknown) => void;
@@ -25,13 +25,13 @@ interface WaitingForget extends Waiting {
   deleted: number;
 }
 
-/** See the file comment. Nothing is written before {@link WriteQueue.turn}. */
+/** Queues batches and deletions. They are written by calls of {@link WriteQueue.turn}. */
 export class WriteQueue {
   readonly #writer: Pick<Writer, 'apply' | 'forget'>;
   readonly #onWork: () => void;
   #queue: (WaitingBatch | WaitingForget)[] = [];
 
-  /** @param onWork called whenever there is something to write and no turn was asked for */
+  /** @param onWork called when there is something to write; it must arrange a later call of `turn` */
   constructor(writer: Pick<Writer, 'apply' | 'forget'>, onWork: () => void) {
     this.#writer = writer;
     this.#onWork = onWork;
@@ -41,17 +41,17 @@ export class WriteQueue {
     return this.#queue.length === 0;
   }
 
-  /** Resolves when it is committed. Rejects as the writer throws. */
+  /** Resolves when the batch was committed. Rejects with the writer's error. */
   apply(batch: PackedBatch): Promise<Commit> {
     return this.#wait((waiting) => ({ ...waiting, batch, incarnation: batch.incarnation.id }));
   }
 
-  /** Resolves when the last of the rows is deleted, with their number. Rejects as the writer throws. */
+  /** Resolves when the last row was deleted, with the number of deleted rows. Rejects with the writer's error. */
   forget(incarnation: string, type: string | undefined): Promise<Commit> {
     return this.#wait((waiting) => ({ ...waiting, batch: undefined, incarnation, type, deleted: 0 }));
   }
 
-  /** Commits what may be committed together, then one transaction of the first deletion that is next for its rows. */
+  /** Commits the batches that can share a transaction, then one transaction of the oldest deletion that can go on. */
   turn(): void {
     this.#commit(this.#nextBatches());
     const forget = this.#nextForget();
@@ -59,7 +59,7 @@ export class WriteQueue {
     if (!this.isEmpty) this.#onWork();
   }
 
-  /** Commits every batch that waits for no deletion; what is left is rejected. */
+  /** Commits all batches that do not wait for a deletion, and rejects everything else with `reason`. */
   close(reason: Error): void {
     for (;;) {
       const batches = this.#nextBatches();
@@ -76,7 +76,7 @@ export class WriteQueue {
     });
   }
 
-  /** The oldest batches, but for those behind a deletion of their incarnation. */
+  /** The oldest batches, without those that wait for a deletion of their incarnation. */
   #nextBatches(): readonly WaitingBatch[] {
     const next: WaitingBatch[] = [];
     const blocked = new Set<string>();
@@ -92,7 +92,7 @@ export class WriteQueue {
     return next;
   }
 
-  /** The oldest deletion whose incarnation has no batch before it. */
+  /** The oldest deletion, unless a batch of its incarnation is queued before it. */
   #nextForget(): WaitingForget | undefined {
     const written = new Set<string>();
     for (const waiting of this.#queue) {
@@ -108,7 +108,7 @@ export class WriteQueue {
     try {
       results = this.#writer.apply(batches.map(({ batch }) => batch));
     } catch (error) {
-      // The file is so damaged that not even a rollback works: each batch fails.
+      // Not even the rollback worked, so the file must be badly damaged. Every batch fails.
       results = batches.map(() => ({ error }));
     }
     for (const [i, result] of results.entries()) {

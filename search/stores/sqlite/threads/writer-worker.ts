@@ -1,5 +1,5 @@
-// The thread that writes: opens the file, then commits what has arrived during the last commit as one transaction. A
-// commit is answered only when it is in the file.
+// The program of the writer thread. It opens the file, and commits what has arrived during one commit as the next
+// transaction. A commit is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -21,14 +21,12 @@ export interface WriterData {
 }
 
 const data = workerData as WriterData;
-// Microseconds make it unlikely that two stores issue the same version in one millisecond.
+// Microseconds make it unlikely that two stores give out the same version in the same millisecond.
 const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
 const { index, writer } = open() ?? open() ?? fail();
 const queue = new WriteQueue(writer, () => setImmediate(turn));
 
-/**
- * Undefined when the file is damaged; it is marked, so that the next opening sets it aside.
- */
+/** Opens the file. Undefined when the file is damaged: it is then marked, so that the next call sets it aside. */
 function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
   const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => report({ kind: 'set-aside', message }) });
   try {
@@ -54,7 +52,7 @@ function fail(): never {
 
 function turn(): void {
   queue.turn();
-  // Before what was committed is answered, and for each transaction of a long deletion.
+  // Reported before commits are answered, and after each transaction of a long deletion.
   report({ kind: 'committed', state: state() });
 }
 

@@ -1,23 +1,26 @@
-// Rows incarnation by incarnation, all or those that have a term, so that the first page of an order by cluster looks
-// only at the first clusters' rows. The rows of one incarnation are all read before they are sorted, and the next is
-// not begun while there are enough.
+// Reads rows incarnation by incarnation: all rows, or those that have a term. So the first page of an order by cluster
+// only reads the rows of the first clusters. All rows of one incarnation are read and sorted before the next one is
+// begun.
 import { incarnationOf, type SlotRow } from '../catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../../row-order.ts';
 import type { Session, TypePlan } from '../session.ts';
 import { rowsOfIncarnation, termsInIncarnation } from '../read/sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
 
-/** Whether an order takes one incarnation after the other. */
+/** Whether the order lists one incarnation after the other. */
 export function isByIncarnation({ keys, paths }: RowOrder): boolean {
   return keys[0]!.by === 'cluster' && paths.length === 0;
 }
 
-/** Incarnations in which an extent has more than single objects. */
+/** The incarnations in which the plan has more than objects granted by name. */
 export function incarnationsOf({ extent }: TypePlan): readonly number[] {
   return [...new Set([...extent.incarnations, ...extent.slots.map(incarnationOf)])];
 }
 
-/** @param isByTerms the plan has a condition on terms, by which rows are found */
+/**
+ * A walk that reads one incarnation after the other.
+ * @param isByTerms true when rows are found through the plan's condition on terms
+ */
 export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Walk {
   let left: readonly number[] | undefined;
   return {
@@ -30,7 +33,7 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
         if (incarnation === undefined) return rows.length === 0 ? undefined : rows;
         left = left.slice(1);
         const { best } = plan.conditions;
-        // All rows with the term have gone since the walk began.
+        // Since the walk began, the last row with the term was deleted.
         if (isByTerms && best === undefined) continue;
         const access =
           isByTerms && best !== undefined

@@ -1,6 +1,6 @@
-// Objects that were granted one by one, in a query's order. Their keys are in memory; conditions are looked up for as
-// many as are wanted. Objects may come and go between two transactions, so a walk goes on after its last row, not at a
-// position.
+// Gives objects that were granted by name, in the order of a query. Their keys are in memory; conditions are checked
+// for as many objects as are wanted. Objects may be added and deleted between two transactions, so the walk continues
+// after its last row and not at a position.
 import type { SlotRow } from '../catalog.ts';
 import type { KeyRow, RowOrder } from '../../row-order.ts';
 import type { SingleList } from '../memory/single-rows.ts';
@@ -9,12 +9,12 @@ import { collect, type Walk } from './walks.ts';
 
 const mostAtOnce = 1000;
 
-/** Whether an order compares nothing but what is in memory. */
+/** Whether the order only compares columns that are in memory. */
 export function isOrderOfSingles({ keys, paths }: RowOrder): boolean {
   return paths.length === 0 && keys.every(({ by }) => by !== 'resource_version');
 }
 
-/** @param order as {@link isOrderOfSingles} wants it */
+/** A walk over the objects that were granted by name. @param order one for which {@link isOrderOfSingles} is true */
 export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   let list: SingleList | undefined;
   let last = after;

@@ -1,6 +1,6 @@
-// Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order
-// allows, else collected and sorted. No statement is open between two calls, and rows that are equal in the leading key
-// are all there before they are sorted.
+// Walks give the rows of one type in the order of a query, and can be continued after any row. They read along an index
+// where the order allows it; otherwise they collect and sort all rows. No statement stays open between two calls. Rows
+// that are equal in the first key are always read completely before they are sorted.
 import type { SlotRow } from '../catalog.ts';
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
@@ -11,25 +11,25 @@ import { whereOf, type Session, type TypePlan } from '../session.ts';
 import { inExtent, joined, type Access } from '../read/sources.ts';
 import type { Piece } from '../sql.ts';
 
-/** Gives rows after a row, in order, some at a time; undefined when there are no more. */
+/** Gives rows in order, some at a time; undefined when there are no more. */
 export interface Walk {
   /**
-   * Passes over at most `count` rows from the very first on, and returns how many. The caller reads and drops the
-   * rest.
+   * Skips at most `count` rows from the beginning, and returns how many it has skipped. The caller must skip the others
+   * itself.
    */
   skip?(session: Session, plan: TypePlan, count: number): number;
   next(session: Session, plan: TypePlan, want: number): readonly SlotRow[] | undefined;
 }
 
-/** A walk pauses after so long, whether or not it has found anything. */
+/** A walk pauses after this time, even if it has found nothing. */
 export const atOnceMs = 15;
 
-/** A row as it is read for its keys. */
+/** The columns of a row's key. */
 export type KeyColumns = readonly [id: number, slot: number, name: string, created: number, rv: string];
 
 /**
- * Columns the order does not compare are not read: the indexes of slots and names hold the others, so that no row has
- * to be looked up.
+ * The columns to read for an order. Columns that the order does not compare are left out: the others are in the index,
+ * so the rows themselves need not be read.
  */
 export function columnsOf({ keys }: RowOrder): string {
   const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
@@ -42,9 +42,9 @@ export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, cr
 }
 
 /**
- * All rows of an access that come after a row, sorted at once.
- * @param budget for an order by paths of the object, which reads each row's body and drops rows whose body does not
- *   match
+ * All rows of an access after the row `after`, sorted.
+ * @param budget set for an order by paths of the object: every body is read, and rows whose body does not match are
+ *   dropped
  */
 export function collect(
   session: Session,
@@ -57,7 +57,7 @@ export function collect(
   const rows: SlotRow[] = [];
   for (const path of joined(access)) {
     const all = whereOf([...path.where, ...access.rest]);
-    // One more than may be read is enough to refuse.
+    // One row more than the budget allows is enough to refuse the question.
     const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
     const text = `SELECT ${path.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${path.from.text} WHERE ${all.text}${limit}`;
     for (const row of session.sql.all<KeyColumns>(text, [...path.from.values, ...all.values])) {
@@ -87,12 +87,12 @@ function withSortValues(
   });
 }
 
-/** The key of a row, for a matcher. */
+/** The key of a row in the form that a matcher takes. */
 export function matchKey({ type, slot, name }: SlotRow): RowKey {
   return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
-/** A walk over rows that are already read. */
+/** A walk over rows that were already read and sorted. */
 export function sortedWalk(rows: readonly SlotRow[]): Walk {
   let at = 0;
   return {
@@ -105,7 +105,10 @@ export function sortedWalk(rows: readonly SlotRow[]): Walk {
   };
 }
 
-/** Whether an order can be followed without looking at all rows, and how. */
+/**
+ * How rows can be read in this order without reading all of them: by namespace slots, or along a column. Undefined when
+ * they cannot.
+ */
 export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
@@ -116,18 +119,21 @@ export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   return isOfSlots(first) && isOfSlots(second) ? 'slots' : undefined;
 }
 
-/** A column that rows can be read in the order of. */
+/** A column in whose order rows can be read. */
 export type Column = 'name' | 'created' | 'rv';
 
-/** How a column is read in order. A resourceVersion has no index: SQLite keeps the first of them while it reads all. */
+/**
+ * How each column is read in order. There is no index on resourceVersion: SQLite reads all rows and keeps the first
+ * ones.
+ */
 const columnReads: Readonly<Record<Column, { readonly index: string; readonly keys: readonly string[] }>> = {
   name: { index: 'obj_name', keys: ['o.name'] },
   created: { index: 'obj_created', keys: ['o.created'] },
-  // Decimals: the longer is the larger.
+  // The values are decimal numbers as text, so a longer one is larger.
   rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
 };
 
-/** Along a column, in whole groups of rows that are equal in it. */
+/** A walk along a column. Rows with equal values are always read together. */
 export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
   return new ColumnWalk(column, order, after);
 }
@@ -139,7 +145,7 @@ class ColumnWalk implements Walk {
   readonly #isAscending: boolean;
   readonly #rows: string;
   readonly #orderBy: string;
-  /** Where it goes on; `isAfter` excludes the rows of this value. */
+  /** The value at which to continue; with `isAfter`, rows of this value are done. */
   #from: { readonly value: string | number; readonly isAfter: boolean } | undefined;
   #isOver = false;
 
@@ -179,7 +185,7 @@ class ColumnWalk implements Walk {
     for (let limit = want + 16; ; limit *= 4) {
       const rows = session.sql.all<KeyColumns>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
       const last = rows.at(-1);
-      // The last group may go on beyond the limit.
+      // The last group of equal values may continue beyond the limit, so it is left for the next round.
       const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
       if (whole.length === 0 && rows.length === limit) continue;
       this.#isOver = rows.length < limit;

@@ -1,20 +1,20 @@
-// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed at its old end.
-// Entries hold no newer body, so an entry is written before its row is.
+// The change log, as the writer keeps it: one entry for each change, with the body from before the change. Old entries
+// are removed. Entries do not contain the new body, so an entry must be written before its row.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { changeKind, metaKey } from '../schema.ts';
 
-/** What is kept of the log; the first bound that is reached trims it. */
+/** How much of the log is kept. Entries are removed as soon as one of these limits is exceeded. */
 export interface LogLimits {
   readonly entries: number;
-  /** Of the bodies kept in entries. */
+  /** Total size of the bodies in entries. */
   readonly bytes: number;
   readonly ageMs: number;
 }
 
 export const defaultLogLimits: LogLimits = { entries: 100_000, bytes: 64 << 20, ageMs: 24 * 3600_000 };
 
-/** Fewer entries are not worth a removal. */
+/** By how many entries the limit must be exceeded before any are removed. */
 const leastTrimmed = 500;
 
 export interface ChangedRow {
@@ -49,17 +49,17 @@ export class ChangeLog {
     this.reset();
   }
 
-  /** Sequence of the last change. */
+  /** Sequence of the last change: its time in microseconds. */
   get sequence(): number {
     return this.#sequence;
   }
 
-  /** The last change was of a role or binding. */
+  /** Notes that the last change was one of a role or binding. */
   noteRights(): void {
     this.#rights = this.#sequence;
   }
 
-  /** @param bytes of the body before, which is still stored; 0 for an added object */
+  /** Adds an entry. @param bytes length of the body before the change, which is still stored; 0 for an added object */
   append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
     this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
     this.#insert.run(this.#sequence, changeKind[kind], row.t, row.slot, row.name, row.uid, row.id);
@@ -69,14 +69,14 @@ export class ChangeLog {
     this.#bytes += bytes;
   }
 
-  /** Ends a transaction. */
+  /** Writes the state before a commit, and removes old entries. */
   flush(): void {
     this.#meta.run(this.#sequence, metaKey.sequence);
     this.#meta.run(this.#rights, metaKey.rights);
     this.#trim();
   }
 
-  /** Reads the state from the file, at first and after a rollback. */
+  /** Reads the state from the file, at the start and after a rollback. */
   reset(): void {
     const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
     this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);
@@ -93,7 +93,7 @@ export class ChangeLog {
     const oldest = this.#sequenceAt(1);
     const tooOldUs = this.#nowUs() - ageMs * 1000;
     if (oldest !== 0 && oldest < tooOldUs) {
-      // A bounded number; the next transactions remove the rest.
+      // A limited number for each transaction; later transactions remove more.
       const row = this.#db
         .prepare(
           'SELECT max(sequence) AS s FROM (SELECT sequence FROM change WHERE sequence < ? ORDER BY sequence LIMIT 5000)',
@@ -109,13 +109,13 @@ export class ChangeLog {
     this.#meta.run(upTo, metaKey.trimmed);
   }
 
-  /** Sequence of the n-th entry from the old end; 0 when there are fewer. */
+  /** Sequence of the n-th oldest entry; 0 when there are fewer. */
   #sequenceAt(n: number): number {
     const row = this.#db.prepare('SELECT sequence FROM change ORDER BY sequence LIMIT 1 OFFSET ?').get(n - 1);
     return Number(row?.sequence ?? 0);
   }
 
-  /** The sequence up to which bodies have at least so many bytes. */
+  /** Sequence of the entry up to which the oldest bodies add up to at least `excess` bytes. */
   #bodiesUpTo(excess: number): number {
     let sum = 0;
     for (const row of this.#db

@@ -1,6 +1,6 @@
-// Moves the write-ahead log into the database file so that a damaged log can never leave half of it there. Easy to get
-// wrong: SQLite drops a log's damaged tail, but pages of that tail may have been copied before. The record beside the
-// file says whether they were, and what must be intact.
+// Copies the write-ahead log into the database file, so that a damaged log can never leave half of its pages there.
+// Easy to get wrong: SQLite ignores the damaged end of a log, but pages from that end may have been copied before. A
+// record file beside the database says whether copying had begun, and which bytes must be intact.
 import {
   closeSync,
   existsSync,
@@ -16,24 +16,28 @@ import {
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 
-/** Which part of which log is being copied or was copied. */
+/** Which part of which log is being copied, or was copied. */
 interface CheckpointRecord {
-  /** `begun`: pages may be in both files. `done`: the database holds all of these bytes of the log. */
+  /** `begun`: pages may be in both files. `done`: the database contains all of these bytes of the log. */
   readonly state: 'begun' | 'done';
-  /** Bytes of the log that are copied, and their CRC-32. */
+  /** How many bytes of the log are copied, and their CRC-32. */
   readonly bytes: number;
   readonly crc: number;
-  /** Of the log's header; another log has others (SQLite file format, section 4.1). */
+  /** The salts in the log's header, which differ for every log (SQLite file format, section 4.1). */
   readonly salts: string;
 }
 
-/** Whether the files can be opened: `drop-log` when all of the log's damaged part is in the database already. */
+/**
+ * Whether the files can be opened. `drop-log`: the log is damaged, but the database already contains all of it.
+ * `mixed`: the database may contain a part of a damaged log.
+ */
 export type LogState = 'sound' | 'drop-log' | 'mixed';
 
 const pieceBytes = 1 << 20;
 
 /**
- * Copies the log and, where no reader needs it, empties it. Bounded by the size of the log; never waits for readers.
+ * Copies the log into the database, and empties the log unless a reader still needs it. It takes time in proportion to
+ * the log, and does not wait for readers to finish.
  */
 export function checkpoint(db: DatabaseSync, file: string): void {
   const log = readLog(`${file}-wal`);
@@ -43,7 +47,7 @@ export function checkpoint(db: DatabaseSync, file: string): void {
   const { busy, log: frames, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as unknown as Result;
   if (busy !== 0 || frames !== checkpointed) return;
   writeRecord(file, { ...record, state: 'done' });
-  // Emptying waits for readers of the log; if they take longer, the next checkpoint empties it.
+  // Emptying waits up to 50 ms for readers. If they take longer, the next checkpoint empties the log.
   db.exec('PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 10000');
 }
 
@@ -53,7 +57,7 @@ interface Result {
   readonly checkpointed: number;
 }
 
-/** The state of the log by its record; must be called before SQLite opens the file. */
+/** Compares the log with its record. Must be called before SQLite opens the file. */
 export function examineLog(file: string): LogState {
   const record = readRecord(file);
   if (record === undefined) return 'sound';
@@ -64,7 +68,7 @@ export function examineLog(file: string): LogState {
   return record.state === 'done' ? 'drop-log' : 'mixed';
 }
 
-/** The files that belong to a database file and move with it. */
+/** The files that belong to a database file and must be moved with it. */
 export function companions(file: string): readonly string[] {
   return [`${file}-wal`, `${file}-shm`, recordFile(file)];
 }

@@ -1,27 +1,29 @@
-// Which types may still grow when the index nears its size limit. Nothing is evicted: a stopped type starts again only
-// when there is clearly room, or it would start and stop at every deletion.
+// Decides which types may not grow while the index is near its size limit. Nothing is evicted. A stopped type may grow
+// again only when there is clearly room, otherwise it would start and stop with every deletion.
 
 export interface QuotaState {
-  /** Used in the file, without free pages; the write-ahead log comes on top and is bounded. */
+  /**
+   * Bytes used in the database file, without free pages. The write-ahead log is not included; its size is limited too.
+   */
   readonly usedBytes: number;
   readonly maxBytes: number;
-  /** Bodies by number of the type. */
+  /** Total bytes of the bodies of each type. Keys are type numbers. */
   readonly bytesByType: ReadonlyMap<number, number>;
-  /** What was stopped until now. */
+  /** Numbers of the types that are stopped now. */
   readonly stopped: ReadonlySet<number>;
 }
 
-/** Room that must be free before anything starts again. */
+/** Stopped types may grow again when less than this share of the limit is used. */
 const resumeShare = 0.95;
 /**
- * One more type stops with each such share above the limit; the rest is for deletions, the log of changes and
- * positions.
+ * For each such share of the limit that is used beyond the limit, one more type is stopped. Deletions, the change log
+ * and sync positions may still be written.
  */
 const stepShare = 0.01;
 
 /**
- * The types that are refused: from the limit on the largest, one more with every percent above it; none once there is
- * room again.
+ * The numbers of the types that may not grow. Above the limit the largest type is stopped, and one more for each
+ * percent above it. Below 95% of the limit none is.
  */
 export function stoppedTypes({ usedBytes, maxBytes, bytesByType, stopped }: QuotaState): ReadonlySet<number> {
   if (usedBytes < maxBytes * resumeShare) return stopped.size === 0 ? stopped : new Set();

@@ -1,12 +1,13 @@
-// Writes single rows with their body, postings, counters and log entry. The log takes the old body before it is
-// overwritten; postings and counters are gathered and written in order at the end of the transaction.
+// Writes single rows with their bodies, term lists, counters and log entries. The log entry comes first, because it
+// copies the old body. Changes of term lists and counters are collected and written in sorted order at the end of the
+// transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
 import type { ChangeLog } from './change-log.ts';
 import { unpackTerms, type TermDictionary } from '../terms.ts';
 
-/** A row as found before a change. */
+/** A row as stored before a change. */
 interface FoundRow {
   readonly id: number;
   readonly uid: string;
@@ -14,7 +15,7 @@ interface FoundRow {
   readonly terms: Uint8Array;
   /** Length of the body. */
   readonly bytes: number;
-  /** 1 when the body is that of the upsert. */
+  /** 1 when the stored body equals the new one. */
   readonly same: number;
 }
 
@@ -28,7 +29,7 @@ interface Posting {
 /** What a write did to a row. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
-/** What a change adds to an incarnation's type. */
+/** By how much a change makes a type in an incarnation larger. */
 export interface Growth {
   readonly objects: number;
   readonly bytes: number;
@@ -51,7 +52,7 @@ export class RowWriter {
     this.reset();
   }
 
-  /** Inserts or updates; an object of another uid is a deletion and an addition. */
+  /** Inserts or updates a row. An object with another uid than the stored one becomes a deletion and an insert. */
   upsert(t: number, slot: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
     const found = this.#statements.find.get(row.raw, t, slot, row.name) as FoundRow | undefined;
     if (found === undefined) return this.#insert(t, slot, row);
@@ -73,7 +74,7 @@ export class RowWriter {
     return { outcome: 'deleted', growth: this.#remove(t, slot, name, found) };
   }
 
-  /** Writes what was gathered. */
+  /** Writes the collected changes of term lists and counters. */
   flush(): void {
     this.#flushPostings();
     for (const [t, slots] of this.#counters) {
@@ -86,11 +87,11 @@ export class RowWriter {
     this.#counters.clear();
   }
 
-  /** Forgets what a rolled back transaction had gathered. */
+  /** Forgets the collected changes after a rollback. */
   reset(): void {
     this.#postings = [];
     this.#counters.clear();
-    // The log holds the ids of deleted objects, so they must not be given again.
+    // The log contains the ids of deleted objects, so these ids must not be used again.
     const row = this.#db
       .prepare('SELECT max(coalesce((SELECT max(id) FROM obj), 0), coalesce((SELECT max(id) FROM change), 0)) AS n')
       .get() as { n: number };
@@ -123,7 +124,7 @@ export class RowWriter {
     return { outcome: 'written', growth: { objects: 0, bytes: row.raw.byteLength - found.bytes } };
   }
 
-  /** Columns that are not in the body change without an entry in the log: nobody can have seen them. */
+  /** Updates columns that are not part of the body. Clients cannot see them, so this makes no log entry. */
   #setUnseen(t: number, slot: number, row: RowWrite, found: FoundRow): void {
     const terms = this.#terms.packedTermsOf(t, row);
     if (found.rv === row.resourceVersion && Buffer.compare(terms, found.terms) === 0) return;
@@ -160,7 +161,10 @@ export class RowWriter {
     slots.set(slot, (slots.get(slot) ?? 0) + added);
   }
 
-  /** Sorted, so that neighbours are written together; the sort is stable, so the last change of a posting wins. */
+  /**
+   * Writes the changes of term lists in sorted order, so that neighbouring entries are written together. The sort is
+   * stable, so the last change of an entry wins.
+   */
   #flushPostings(): void {
     const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.slot - b.slot || a.id - b.id);
     for (const { term, slot, id, isAdded } of postings) {

@@ -1,5 +1,6 @@
-// The one writer: commits batches of rows with their positions and log entries, several batches in one transaction.
-// When one batch fails the others still commit, and nothing of a rolled back transaction is remembered.
+// The only writer of the index. It commits batches of rows with their sync positions and log entries, several batches
+// in one transaction. When one batch fails, the others are committed separately. After a rollback nothing of the
+// transaction may remain in memory.
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -20,25 +21,26 @@ import { TermDictionary } from '../terms.ts';
 
 export interface WriterOptions {
   readonly log: LogLimits;
-  /** Of the file; undefined for no limit. */
+  /** Size limit of the file in bytes; undefined means none. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
-  /** Called with the types that are refused from now on; none when there is room again. */
+  /** Called with the types that may not grow from now on; with an empty list when all may grow again. */
   readonly onStopped: (types: readonly string[]) => void;
-  /** Called with faults that do not fail a commit. */
+  /** Called with problems that do not make a commit fail. */
   readonly onTrouble: (message: string) => void;
 }
 
-/** Result of a batch: a commit or an error. */
+/** The result of a batch. */
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
 /**
- * No more batches join a transaction after so long. More batches write fewer pages twice, but all callers wait.
+ * After this time no more batches are added to a transaction. Larger transactions write fewer pages twice, but all
+ * callers wait longer.
  */
 const transactionMs = 400;
-/** Copied into the file when the write-ahead log is this large. */
+/** The write-ahead log is copied into the file when it has this size. */
 const checkpointBytes = 128 << 20;
-/** Rows of an incarnation that are deleted in one transaction. */
+/** How many rows of an incarnation one transaction deletes. */
 const forgottenAtOnce = 2000;
 const pageBytes = 16384;
 const sqliteFull = 13;
@@ -76,17 +78,23 @@ export class Writer {
     this.#checkQuota();
   }
 
-  /** Time of the last commit, microseconds. */
+  /** Time of the last commit in microseconds. */
   get sequence(): number {
     return this.#log.sequence;
   }
 
-  /** Grows when types, what is known of them, or their wholeness have changed. */
+  /**
+   * A number that grows when a type was added, removed or described differently, or when its first complete list was
+   * stored or lost.
+   */
   get typesVersion(): number {
     return this.#typesVersion;
   }
 
-  /** Commits the first batches together, as many as fit in the time; if one fails, each by itself. */
+  /**
+   * Commits as many of the first batches together as fit into the time limit. If one fails, each is committed by
+   * itself. The result has one element for each batch that was tried.
+   */
   apply(batches: readonly PackedBatch[]): readonly Result[] {
     const untilMs = performance.now() + transactionMs;
     const tried: PackedBatch[] = [];
@@ -107,9 +115,7 @@ export class Writer {
     }
   }
 
-  /**
-   * Deletes rows of an incarnation or one of its types, a bounded number a transaction: to be called until `isDone`.
-   */
+  /** Deletes some rows of an incarnation, or of one type in it, in one transaction. Call it until `isDone`. */
   forget(incarnationId: string, type: string | undefined): { readonly commit: Commit; readonly isDone: boolean } {
     const incarnation = this.#catalog.incarnations.get(incarnationId);
     const t = type === undefined ? undefined : this.#catalog.types.get(type);
@@ -126,7 +132,8 @@ export class Writer {
     let deleted = 0;
     for (const t of types) {
       this.#typesChanged = true;
-      // First, so that an interrupted deletion leaves a type that must be listed again.
+      // The position is cleared before any row is deleted. Should the deletion be interrupted, the type is listed
+      // again.
       this.#statements.clearPosition.run(t, inc);
       const first = inc * slotsPerIncarnation;
       const left = forgottenAtOnce - deleted;
@@ -226,7 +233,7 @@ export class Writer {
     try {
       checkpoint(this.#db, this.#file);
     } catch (error) {
-      // The commit stands; the log grows until it can be copied.
+      // The commit itself was successful. The log grows until it can be copied.
       this.#options.onTrouble(`its log cannot be copied into the file: ${(error as Error).message}`);
     }
     const left = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -264,7 +271,7 @@ export class Writer {
       this.#statements.follow.run(t, inc, info);
       this.#typesChanged = true;
     }
-    // A remembered extent of the whole type does not have this incarnation yet.
+    // An extent that readers remember for the whole type does not include this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
     this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
@@ -303,7 +310,7 @@ export class Writer {
     if (slots.size >= slotsPerIncarnation - 1) {
       throw new GatewayError(
         'INDEX_UNAVAILABLE',
-        `cluster "${incarnation.cluster}" has more namespaces than are indexed`,
+        `cluster "${incarnation.cluster}" has more namespaces than the index can hold (${slotsPerIncarnation - 1}): delete namespaces that are not needed`,
       );
     }
     const number = incarnation.number * slotsPerIncarnation + slots.size;
