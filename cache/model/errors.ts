@@ -60,7 +60,7 @@ export const errorKinds = {
   /** Too many requests wait for this cluster, or its connections are at their limit. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
   MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
-  /** The configuration of the cluster is not usable. */
+  /** What the gateway was told about the cluster (address, CA, credential) is not usable. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
   // A part of the gateway, or a service it depends on, is not available.
   /** The index of the objects of all clusters, which answers lists over all of them. */

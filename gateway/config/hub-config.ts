@@ -1,5 +1,5 @@
-// The section of the configuration about the hub: where it is, which of its objects describe clusters, and how it
-// authorizes. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the Helm chart needs no
+// The section of the configuration about the hub: where it is, which of its objects describe clusters, and whether it
+// decides what callers may do. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the Helm chart needs no
 // flag. Outside a pod, there is no hub without a flag.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -10,7 +10,7 @@ export const templateLimits = {
   steps: 100_000,
   /** Bytes of the output. */
   output: 1024 * 1024,
-  /** Bytes of all texts that functions create. */
+  /** Bytes of all texts that functions create during one rendering. */
   memory: 16 * 1024 * 1024,
   /** How deep parentheses, blocks and calls of templates may be nested. */
   depth: 64,

@@ -3,8 +3,8 @@
 // for minutes, but a certificate of that length takes no time.
 
 /**
- * More entries than any kubeconfig or rule list of one cluster has. Parsing this many takes at most a tenth of a
- * second.
+ * A YAML document may have at most this many entries of its lists and maps together. No kubeconfig has as many, and
+ * parsing them takes at most a tenth of a second.
  */
 export const mostParts = 4_000;
 

@@ -15,7 +15,7 @@ export interface ScopedPlan {
 
 /** The functions that read what a plan allows. @param P the type of the plan */
 export interface ScopedReading<P, F> {
-  /** The part of the plan that depends on rights; undefined for a plan that needs none. */
+  /** The part of the plan that depends on rights; undefined for a plan that needs no rights. */
   readonly scopedBy: (plan: P) => ScopedPlan | undefined;
   /** Reads rows. It must use the store in the given dependencies, which records how new the rights are. */
   readonly read: (plan: P, dependencies: AnswerDependencies) => F | Promise<F>;

@@ -27,7 +27,10 @@ export function newStoreId(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** Makes the resourceVersions of the store with this id. @param storeId made by {@link newStoreId} */
+/**
+ * Gives the functions that write and read the resourceVersions of one store.
+ * @param storeId made by {@link newStoreId}
+ */
 export function indexVersionsOf(storeId: string): IndexVersions {
   if (!storeIdForm.test(storeId)) throw new RangeError('an id of a store has 16 hexadecimal digits');
   const low = Number.parseInt(storeId.slice(8), 16);

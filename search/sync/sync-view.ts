@@ -21,7 +21,8 @@ export interface SyncView {
   /** A number that changes whenever the listeners are called. */
   readonly version: number;
   /**
-   * Calls the listener when clusters, incarnations, types or phases have changed; progress alone does not count.
+   * Calls the listener when there are other clusters or types, when a cluster was set up anew under its name, or when
+   * the state of following a type has changed, for example from listing to watching. More rows alone do not count.
    * Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;

@@ -187,8 +187,8 @@ function isNamespace(resource: Resource): boolean {
 }
 
 /**
- * Removes an object whose deletion was started and has nothing left to wait for. Returns undefined when it must still
- * wait.
+ * Removes an object whose deletion was started and has nothing left to wait for. Returns undefined when the deletion
+ * was not started, or must still wait.
  */
 export function finishDeletion(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject | undefined {
   const { metadata } = object;
