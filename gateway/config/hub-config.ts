@@ -9,6 +9,8 @@ import { parseRange } from '../../lib/text/ip-address.ts';
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
+import { importFileFields, readImportConfig } from './import-config.ts';
+import type { ImportConfig, ImportInput } from './import-config.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
 import { definedOf, listOf } from './values.ts';
@@ -57,6 +59,8 @@ export interface HubConfig {
   readonly clusterGatewayApi: boolean;
   /** The serving certificate that replicas share through a Secret; undefined: files, or a CA of this process. */
   readonly serving: SharedServing | undefined;
+  /** Undefined or absent: import policies are not in effect. */
+  readonly imports?: ImportConfig | undefined;
 }
 
 /** See gateway/hub/hub-serving.ts. */
@@ -70,7 +74,7 @@ export interface SharedServing {
 }
 
 /** The settings as written, under the flags' names. */
-export interface HubInput {
+export interface HubInput extends ImportInput {
   readonly hubKubeconfig?: string;
   readonly sources?: string;
   readonly secretNamespace?: string;
@@ -131,6 +135,7 @@ export const hubFileFields = {
   servingSecret: text.optional(),
   servingNames: text.optional(),
   apiServices: text.optional(),
+  ...importFileFields,
 };
 
 const hubFlags: ReadonlySet<string> = new Set([
@@ -205,6 +210,7 @@ export function readHubConfig(
     ),
     clusterGatewayApi: given.clusterGatewayApi ?? true,
     serving: readSharedServing(given, fault),
+    imports: readImportConfig(given, fault),
   });
 }
 

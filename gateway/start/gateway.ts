@@ -12,6 +12,7 @@ import { assembled } from './closing.ts';
 import type { Closers } from './closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
+import { startImportsOf } from './imports.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -67,6 +68,7 @@ async function assemble(
   const operations = await openOperations(parts, frontend.registry, frontend.checks);
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
+  startImportsOf(parts);
 
   return {
     url: listener.url,

@@ -11,6 +11,7 @@ import type { Operations } from '../operations/operations.ts';
 import { openOperations, probeMembers, startSharedParts } from '../start/shared-parts.ts';
 import type { SharedParts } from '../start/shared-parts.ts';
 import { sendProbed } from './broadcast.ts';
+import { startImportsOf } from '../start/imports.ts';
 import { startHandover } from './handover.ts';
 import type { Handover } from './handover.ts';
 import { startTeam } from './team.ts';
@@ -55,6 +56,7 @@ async function assemble(
   operations = await openOperations(parts, team.page, parts.checks);
   handover = await openHandover(parts, team);
   probeForWorkers(parts, team);
+  startImportsOf(parts);
   const { url, close: stopAccepting } = handover;
   return {
     url,

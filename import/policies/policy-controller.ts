@@ -71,7 +71,7 @@ function remembered(known: Map<string, Known>, policy: HubObject): Known {
   const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
   const before = known.get(policy.metadata.name);
   if (before?.state === state) return before;
-  const fresh = { state, spec: readPolicySpec(policy), verdicts: new WeakMap() };
+  const fresh = { state, spec: readPolicySpec(policy), verdicts: new WeakMap() as Verdicts };
   known.set(policy.metadata.name, fresh);
   return fresh;
 }
