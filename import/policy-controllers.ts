@@ -4,24 +4,17 @@ import { resourceKey } from '../cache/hub/hub-paths.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { GatewayError } from '../cache/model/errors.ts';
 import { generationOf } from './conditions.ts';
 import { makeDiscovery } from './hub/discovery.ts';
 import { makeFollowedTypes } from './hub/followed-types.ts';
-import { HubRefusal, isConflict, makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
+import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
 import { followedFields } from './lifecycles/pedia-cluster-body.ts';
 import { controllerOf, isDeleting, isPolicy, lifecycles, pediaClusters, policies, textAt } from './objects.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
-import { makeWorkQueue, type WorkQueue } from './queue/work-queue.ts';
-
-/** As much of a log as is written to. */
-export interface ImportLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
+import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
+import type { WorkQueue } from './queue/work-queue.ts';
 
 export interface PolicyControllersOptions {
   readonly client: HubClient;
@@ -88,8 +81,10 @@ class PolicyControllers {
       pediaClusters: () => this.#pediaClusters.objects,
       onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
     });
-    this.#policyQueue = this.#queue('ClusterImportPolicy', (name) => policyController.reconcile(name));
-    this.#lifecycleQueue = this.#queue('PediaClusterLifecycle', (name) => lifecycleController.reconcile(name));
+    this.#policyQueue = makeQueue('ClusterImportPolicy', options.log, (name) => policyController.reconcile(name));
+    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', options.log, (name) =>
+      lifecycleController.reconcile(name),
+    );
     this.#resync = setInterval(() => this.#addAll(), options.resyncMs ?? defaultResyncMs).unref();
     const known = [this.#policies, this.#lifecycles, this.#pediaClusters].map(({ synced }) => synced);
     Promise.all(known).then(
@@ -124,19 +119,6 @@ class PolicyControllers {
           log.warn({ fault: fault.message }, 'import policies: objects of the hub cannot be read');
       },
       onError: (error) => this.#onBug(error),
-    });
-  }
-
-  #queue(kind: string, reconcile: (name: string) => ReturnType<Parameters<typeof makeWorkQueue>[0]['reconcile']>) {
-    return makeWorkQueue({
-      reconcile,
-      onError: (name, error) => {
-        // Somebody changed the object meanwhile: the next round reads it as it is now.
-        if (isConflict(error)) return;
-        if (error instanceof HubRefusal || error instanceof GatewayError)
-          this.#options.log.warn({ kind, name, fault: error.message }, 'import policies: a write to the hub failed');
-        else this.#onBug(error);
-      },
     });
   }
 

@@ -94,6 +94,8 @@ export interface Index {
   onChange(listener: () => void): () => void;
   /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
   settled(): Promise<void>;
+  /** Resolves when no rows are left of clusters that had this name and are no longer indexed. */
+  rowsGone(cluster: string): Promise<void>;
   /** Open watches. */
   readonly watchers: number;
   /** Decisions that were compared with the member's own since the start. */
@@ -144,6 +146,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
       settled: dependencies.settled,
+      rowsGone: (cluster) => sync.rowsGone(cluster),
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;

@@ -69,7 +69,7 @@ const leastBytes = 16 * 1024 ** 2;
  * @param given flags over file
  */
 export function readIndexConfig(
-  given: IndexInput & { readonly identity?: string | undefined },
+  given: IndexInput & { readonly identity?: string | undefined; readonly importPolicies?: boolean | undefined },
   fault: Fault,
 ): IndexConfig | undefined {
   const written = given.indexResources;
@@ -91,7 +91,8 @@ export function readIndexConfig(
     ...readRights(given.indexRights, fault),
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
-    startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
+    // Imported clusters are to be followed without a question.
+    startsAtOnce: resources !== undefined || given.indexClusters !== undefined || given.importPolicies === true,
   });
 }
 

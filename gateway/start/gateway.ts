@@ -68,7 +68,7 @@ async function assemble(
   const operations = await openOperations(parts, frontend.registry, frontend.checks);
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
-  startImportsOf(parts);
+  startImportsOf(parts, index);
 
   return {
     url: listener.url,

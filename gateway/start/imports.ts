@@ -1,12 +1,87 @@
-// Starts the controllers of import policies where the configuration asks for them.
+// Starts the controllers of import policies where the configuration asks for them, and tells them what the gateway
+// knows of the clusters.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/clusters/cluster-facts.ts';
 import { startImports } from '../../import/start.ts';
+import type { ClusterState, TypeState } from '../../search/sync/sync-types.ts';
+import type { GatewayIndex } from './gateway-index.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Starts them; they end with the gateway. */
-export function startImportsOf({ options, hub }: SharedParts): void {
+/** Starts them; they end with the gateway. @param index undefined: nobody looks after PediaClusters */
+export function startImportsOf({ options, hub, store }: SharedParts, index: GatewayIndex | undefined): void {
   const { config, log, closers } = options;
   const settings = config.hub?.imports;
   if (settings === undefined || hub === undefined) return;
-  const imports = startImports({ client: hub.client, namespace: settings.namespace, log });
+  const clusters = index === undefined ? undefined : importedClusters(store, index);
+  const imports = startImports({ ...settings, client: hub.client, clusters, log });
   closers.push(() => void imports.close());
 }
+
+const source = 'pediacluster';
+
+function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClusters {
+  return {
+    facts({ metadata: { name } }: HubObject) {
+      const record = store.list().find(({ spec }) => spec.source === source && spec.originalName === name);
+      if (record === undefined) return undefined;
+      return factsOf(
+        record,
+        index.state()?.find(({ uid }) => uid === record.spec.uid),
+      );
+    },
+    onChange(listener) {
+      const endRecords = store.subscribe(({ record: { spec } }) => {
+        if (spec.source === source) listener(spec.originalName);
+      });
+      const endIndex = index.onChange(() => listener(undefined));
+      return () => {
+        endRecords();
+        endIndex();
+      };
+    },
+    rowsGone: (name) => index.rowsGone(name),
+  };
+}
+
+function factsOf({ spec, status }: ClusterRecord, state: ClusterState | undefined): ClusterFacts {
+  const available = status.conditions.find(({ type }) => type === 'Available');
+  const { endpoint } = spec;
+  const host = endpoint?.host.includes(':') === true ? `[${endpoint.host}]` : endpoint?.host;
+  return {
+    problem: spec.problem?.message.replace(`${spec.sourceDetail}: `, ''),
+    apiserver: endpoint === undefined ? '' : `${endpoint.scheme}://${host}:${endpoint.port}${endpoint.basePath}`,
+    version: status.version,
+    health: available && { isHealthy: available.status === 'True', message: available.message },
+    sync: state && {
+      isRunning: state.incarnation !== undefined,
+      fault: state.fault?.message ?? '',
+      types: state.types.filter(({ isChosen }) => isChosen).map(syncedType),
+      refused: state.refused.map(({ resource, message }) => `${resource}: ${message}`),
+    },
+  };
+}
+
+function syncedType({ type, phase, isWhole, fault }: TypeState): SyncedType {
+  const { group, version, resource, kind, namespaced } = type;
+  return {
+    group,
+    version,
+    resource,
+    kind,
+    namespaced,
+    status: statuses[phase],
+    reason: fault?.reason ?? '',
+    message: fault?.message ?? '',
+    initialListPhase: phase === 'listing' && !isWhole,
+  };
+}
+
+const statuses = {
+  waiting: 'Pending',
+  listing: 'Syncing',
+  watching: 'Syncing',
+  failing: 'Error',
+  stopped: 'Stop',
+} as const satisfies Record<TypeState['phase'], SyncedType['status']>;

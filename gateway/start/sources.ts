@@ -68,7 +68,7 @@ export async function startSources(
 function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);
-  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy });
+  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy, ownedPediaClusters: hub.imports });
   return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }
 

@@ -56,7 +56,7 @@ async function assemble(
   operations = await openOperations(parts, team.page, parts.checks);
   handover = await openHandover(parts, team);
   probeForWorkers(parts, team);
-  startImportsOf(parts);
+  startImportsOf(parts, undefined);
   const { url, close: stopAccepting } = handover;
   return {
     url,

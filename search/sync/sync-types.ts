@@ -80,6 +80,11 @@ export interface SyncHandle {
    * Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
+  /**
+   * Resolves when no rows are left of clusters that had this name and are no longer indexed. Never while sources of
+   * clusters are not read yet, since a cluster that is not known may still come.
+   */
+  rowsGone(cluster: string): Promise<void>;
   /** Stops reading, commits what was read. */
   close(): Promise<void>;
 }

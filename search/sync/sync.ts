@@ -61,6 +61,7 @@ class FollowedClusters implements SyncHandle {
   readonly #closing = new AbortController();
   readonly #unsubscribe: () => void;
   #stored: readonly StoredType[];
+  readonly #unknownForgotten: Promise<void>;
 
   constructor(options: SyncOptions, stored: readonly StoredType[]) {
     const { clusters, log } = options;
@@ -72,7 +73,7 @@ class FollowedClusters implements SyncHandle {
       else if (this.#entries.has(record.spec.uid)) this.#end(record.spec);
     });
     for (const record of clusters.list()) this.#consider(record);
-    void this.#forgetUnknown().catch((error: unknown) => {
+    this.#unknownForgotten = this.#forgetUnknown().catch((error: unknown) => {
       log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
     });
   }
@@ -93,6 +94,11 @@ class FollowedClusters implements SyncHandle {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  async rowsGone(cluster: string): Promise<void> {
+    await this.#unknownForgotten;
+    await this.#endings.get(cluster);
   }
 
   async close(): Promise<void> {

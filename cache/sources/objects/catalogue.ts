@@ -9,7 +9,7 @@ import { makeClusterGatewaySource } from './cluster-gateway.ts';
 import { makeKarmadaSource } from './karmada.ts';
 import { hubSourceNames, type HubSourceName } from '../names.ts';
 import { makeOcmSource } from './ocm.ts';
-import { makePediaClusterSource } from './pediacluster.ts';
+import { makePediaClusterSource, type OwnedPediaClusters } from './pediacluster.ts';
 import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
@@ -29,6 +29,8 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
    * used.
    */
   readonly clusterProxy: ProxyAddress | undefined;
+  /** Which PediaClusters are this gateway's; see {@link OwnedPediaClusters}. Undefined: all of them. */
+  readonly ownedPediaClusters?: OwnedPediaClusters | undefined;
   /** For plugins: environment, clock, limits, and the signal that ends them with the gateway. */
   readonly exec?: ExecSettings;
 }
@@ -78,5 +80,5 @@ function makeOne(name: HubSourceName, options: HubSourceOptions, joined: boolean
   if (name === 'cluster-api') return makeClusterApiSource({ namespaces });
   if (name === 'vcluster') return makeVclusterSource({ namespaces });
   if (name === 'argocd') return makeArgocdSource({ namespaces });
-  return makePediaClusterSource();
+  return makePediaClusterSource(options.ownedPediaClusters);
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import type { Member } from '../../controlplane/fixture.ts';
+import { http1Client } from '../../clients/stream-client.ts';
 import { eventually } from '../../site/polling.ts';
 import {
   condition,
@@ -22,6 +23,8 @@ const policy = `${paths.policies}/cluster-api`;
 const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
 const cluster = `${paths.clusters}/capi-ns1-c1`;
 const source = '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1';
+/** A garbage collector that has just learned of a type takes half a minute. */
+const collected = { timeoutMs: 60_000 };
 let site: ImportSite;
 let hub: Member;
 
@@ -61,15 +64,33 @@ test('a policy whose type is not installed yet says so, and works soon after it 
 });
 
 test('a cluster without its Secret has a lifecycle that names what is missing', async () => {
-  await hub.apply({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'c1', namespace: 'ns1' } });
+  await hub.apply({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'c1', namespace: 'ns1' },
+  });
   const created = await hasReason(hub, lifecycle, 'Created', 'ReferenceResourceNotFound');
-  assert.deepEqual([created.status, created.message], ['False', 'reference "kubeconfig": secrets ns1/c1-kubeconfig is not there']);
+  assert.deepEqual(
+    [created.status, created.message],
+    ['False', 'reference "kubeconfig": secrets ns1/c1-kubeconfig is not there'],
+  );
   const object = await read(hub, lifecycle);
   const [owner] = object.metadata.ownerReferences;
-  assert.deepEqual([owner.kind, owner.name, owner.controller, owner.blockOwnerDeletion], ['ClusterImportPolicy', 'cluster-api', true, true]);
-  assert.deepEqual(object.spec.source, { group: 'cluster.x-k8s.io', version: 'v1beta2', resource: 'clusters', namespace: 'ns1', name: 'c1' });
+  assert.deepEqual(
+    [owner.kind, owner.name, owner.controller, owner.blockOwnerDeletion],
+    ['ClusterImportPolicy', 'cluster-api', true, true],
+  );
+  assert.deepEqual(object.spec.source, {
+    group: 'cluster.x-k8s.io',
+    version: 'v1beta2',
+    resource: 'clusters',
+    namespace: 'ns1',
+    name: 'c1',
+  });
   assert.equal(object.spec.references[0].version, 'v1');
-  assert.deepEqual(object.status.references, [{ group: '', version: 'v1', resource: 'secrets', namespace: 'ns1', name: 'c1-kubeconfig' }]);
+  assert.deepEqual(object.status.references, [
+    { group: '', version: 'v1', resource: 'secrets', namespace: 'ns1', name: 'c1-kubeconfig' },
+  ]);
   assert.equal(await condition(hub, lifecycle, 'Updating'), undefined);
 });
 
@@ -86,10 +107,67 @@ test('an initialized cluster becomes a PediaCluster with the kubeconfig byte for
   assert.equal((await condition(hub, lifecycle, 'Created')).reason, 'PediaClusterCreated');
   const object = await read(hub, cluster);
   assert.equal(object.spec.kubeconfig, kubeconfig());
-  assert.deepEqual(object.spec.syncResources.map(({ group }: { group: string }) => group), ['', 'apps']);
+  assert.deepEqual(
+    object.spec.syncResources.map(({ group }: { group: string }) => group),
+    ['', 'apps'],
+  );
   const owners = object.metadata.ownerReferences;
   assert.equal(owners.length, 1);
   assert.deepEqual([owners[0].uid, owners[0].controller], [(await read(hub, lifecycle)).metadata.uid, undefined]);
+});
+
+test('kubectl get pediaclusters shows the cluster ready, with its version and address', async () => {
+  await hasReason(hub, cluster, 'Ready', 'Ready');
+  const { url } = site.plane.member('m1');
+  const wide = await hub.kubectl(['get', 'pediaclusters', '-o', 'wide']);
+  const [titles = '', row = ''] = wide.stdout.trim().split('\n');
+  const columns = [
+    'NAME',
+    'READY',
+    'VERSION',
+    'APISERVER',
+    'VALIDATED',
+    'SYNCHRORUNNING',
+    'CLUSTERHEALTHY',
+    'SHARDINGNAME',
+  ];
+  assert.deepEqual(titles.split(/\s+/), columns);
+  const { version, syncResources, shardingName } = (await read(hub, cluster)).status;
+  assert.match(version, /^v1\./);
+  assert.deepEqual(row.split(/\s+/), ['capi-ns1-c1', 'True', version, url, 'Validated', 'Running', 'Healthy']);
+  assert.equal(shardingName, '');
+  const [core, apps] = syncResources;
+  assert.deepEqual(
+    core.resources.map(({ name }: { name: string }) => name),
+    ['pods', 'services', 'configmaps', 'secrets', 'namespaces', 'nodes'],
+  );
+  assert.ok(apps.resources.some(({ name }: { name: string }) => name === 'deployments'));
+  await eventually('all types are followed', async () => {
+    const groups: { resources: { syncConditions: { status: string }[] }[] }[] = (await read(hub, cluster)).status
+      .syncResources;
+    return groups.every(({ resources }) => resources.every(({ syncConditions: [one] }) => one?.status === 'Syncing'));
+  });
+});
+
+test('objects of the cluster are found in the index, and nothing was applied to the cluster', async () => {
+  await site.plane
+    .member('m1')
+    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'here', namespace: 'default' } });
+  const client = http1Client({
+    url: site.gateway.url,
+    caPem: site.gateway.caPem,
+    headers: { authorization: `Bearer ${hub.users.carol.token}` },
+  });
+  try {
+    await eventually('the ConfigMap is found', async () => {
+      const path = '/apis/clusterpedia.io/v1beta1/resources/clusters/capi-ns1-c1/api/v1/namespaces/default/configmaps';
+      const answer = await client.get(path);
+      await answer.ended;
+      return answer.status === 200 && answer.body().toString('utf8').includes('"here"');
+    });
+  } finally {
+    client.close();
+  }
 });
 
 test('a rotated kubeconfig reaches the PediaCluster, and a cluster that is no longer initialized stays', async () => {
@@ -112,7 +190,12 @@ test('credentials edited by hand are put back, and syncResources edited by hand 
 });
 
 test('a lifecycle edited by hand is put back, and a PediaCluster or lifecycle deleted by hand is made again', async () => {
-  await hub.request('PATCH', lifecycle, { spec: { template: 'x' } }, { 'content-type': 'application/merge-patch+json' });
+  await hub.request(
+    'PATCH',
+    lifecycle,
+    { spec: { template: 'x' } },
+    { 'content-type': 'application/merge-patch+json' },
+  );
   await eventually('it is put back', async () => (await read(hub, lifecycle)).spec.template !== 'x');
   await putStatus(hub, source, { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] });
   for (const path of [cluster, lifecycle]) {
@@ -123,10 +206,14 @@ test('a lifecycle edited by hand is put back, and a PediaCluster or lifecycle de
       return object !== undefined && object.metadata.uid !== uid;
     });
   }
-  await eventually('the PediaCluster is owned by the new lifecycle', async () => {
-    const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
-    return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
-  });
+  await eventually(
+    'the PediaCluster is owned by the new lifecycle',
+    async () => {
+      const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
+      return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
+    },
+    collected,
+  );
 });
 
 test('a cluster that is deleted takes its lifecycle and its PediaCluster with it', async () => {

@@ -25,8 +25,16 @@ export const paths = {
 /** What the gateway's account may do on the hub beside reading clusters. */
 export const importRules = [
   { apiGroups: [policyGroup], resources: ['clusterimportpolicies'], verbs: ['list', 'watch', 'patch'] },
-  { apiGroups: [policyGroup], resources: ['clusterimportpolicies/status', 'pediaclusterlifecycles/status'], verbs: ['patch'] },
-  { apiGroups: [policyGroup], resources: ['pediaclusterlifecycles'], verbs: ['list', 'watch', 'create', 'patch', 'delete'] },
+  {
+    apiGroups: [policyGroup],
+    resources: ['clusterimportpolicies/status', 'pediaclusterlifecycles/status'],
+    verbs: ['patch'],
+  },
+  {
+    apiGroups: [policyGroup],
+    resources: ['pediaclusterlifecycles'],
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+  },
   { apiGroups: [clusterGroup], resources: ['pediaclusters'], verbs: ['list', 'watch', 'create', 'patch'] },
   { apiGroups: [clusterGroup], resources: ['pediaclusters/status'], verbs: ['patch'] },
 ];
@@ -44,7 +52,10 @@ const gatewayArgs = ['--import-policies', '--sources', 'pediacluster'];
 
 /** @param sourceRules rights to read the types that policies import from */
 export async function startImportSite(
-  options: Partial<ControlPlaneOptions> & { readonly sourceRules?: readonly object[]; readonly gateway?: Partial<GatewayOptions> } = {},
+  options: Partial<ControlPlaneOptions> & {
+    readonly sourceRules?: readonly object[];
+    readonly gateway?: Partial<GatewayOptions>;
+  } = {},
 ): Promise<ImportSite> {
   const members = options.members ?? ['m1'];
   const plane = await startControlPlane({
@@ -63,7 +74,10 @@ export async function startImportSite(
     const hub = plane.member('hub');
     await hub.apply(...gatewayAccess(), ...clusterpediaDefinitions, ...importAccess(options.sourceRules ?? []));
     for (const collection of Object.values(paths))
-      await eventually(`the hub serves ${collection}`, async () => (await hub.request('GET', collection)).status === 200);
+      await eventually(
+        `the hub serves ${collection}`,
+        async () => (await hub.request('GET', collection)).status === 200,
+      );
     const kubeconfig = await accountKubeconfig(hub, path.join(plane.dir, 'hub-gateway.kubeconfig'));
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
@@ -171,7 +185,8 @@ export async function remove(hub: Member, path: string): Promise<void> {
   if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
 }
 
-/** Waits until there is no such object. */
+/** Waits until there is no such object; the hub's garbage collector learns of new types every half minute. */
 export async function isGone(hub: Member, path: string): Promise<void> {
-  await eventually(`${path} is gone`, async () => (await hub.request('GET', path)).status === 404);
+  const gone = async (): Promise<boolean> => (await hub.request('GET', path)).status === 404;
+  await eventually(`${path} is gone`, gone, { timeoutMs: 60_000 });
 }
