@@ -118,7 +118,10 @@ function addImportFlags(command: Command): void {
       '--clusterpedia-namespace <ns>',
       `namespace of the Leases that tell who does that (default: ${defaultClusterpediaNamespace})`,
     )
-    .option('--sharding-name <name>', 'take only PediaClusters with this spec.shardingName (default: those without one)');
+    .option(
+      '--sharding-name <name>',
+      'take only PediaClusters with this spec.shardingName (default: those without one)',
+    );
 }
 
 function addSecondSpellings(command: Command, note: (text: string) => void): Command {

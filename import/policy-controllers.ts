@@ -27,6 +27,10 @@ export interface PolicyControllersOptions {
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
 /** How often Clusterpedia's types are asked for while the hub does not have them, unless a definition announces them. */
 const missingPollMs = 30_000;
+/** A type that is not served is asked for so often, and more often while definitions change: discovery lags behind. */
+const unservedMs = 10_000;
+const soonMs = 500;
+const closeLookMs = 20_000;
 const defaultResyncMs = 600_000;
 
 /** Starts them; the function it returns ends them. */
@@ -49,6 +53,7 @@ class PolicyControllers {
   readonly #resync: NodeJS.Timeout;
   /** All of Clusterpedia's objects are known; before that, one that is not listed yet would look as if it were gone. */
   #ready = false;
+  #closeLookUntilMs = 0;
 
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
@@ -72,6 +77,7 @@ class PolicyControllers {
       types: this.#types,
       policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
+      unservedMs: () => (performance.now() < this.#closeLookUntilMs ? soonMs : unservedMs),
       onBound: (policy) => this.#addLifecyclesOf(policy),
     });
     const lifecycleController = makeLifecycleController({
@@ -163,6 +169,7 @@ class PolicyControllers {
   #onDefinition({ object }: ObjectChange): void {
     const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
     this.#discovery.forget(group);
+    this.#closeLookUntilMs = performance.now() + closeLookMs;
     for (const reflector of [this.#policies, this.#lifecycles, this.#pediaClusters]) {
       if (object.metadata.name === `${reflector.resource.resource}.${reflector.resource.group}`) reflector.lookAgain();
     }

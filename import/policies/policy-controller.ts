@@ -19,6 +19,8 @@ export interface PolicyControllerParts {
   readonly types: FollowedTypes;
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
+  /** When a type that is not served is to be asked for again, milliseconds. */
+  readonly unservedMs: () => number;
   /** The types that a policy's lifecycles read have changed. */
   readonly onBound: (policy: string) => void;
 }
@@ -28,8 +30,6 @@ export interface PolicyController {
 }
 
 const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
-/** How often a type that is not there is asked for, where no definition announces it. */
-const unservedMs = 10_000;
 /** So many faults are told in a message. */
 const told = 5;
 
@@ -109,7 +109,7 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
 
 /** The served type, or the result when there is none. */
 async function served(
-  { discovery }: PolicyControllerParts,
+  { discovery, unservedMs }: PolicyControllerParts,
   wanted: WantedType,
   reason: string,
   place: string,
@@ -118,7 +118,7 @@ async function served(
     return await discovery.resolve(wanted);
   } catch (error) {
     if (!(error instanceof UnservedType)) throw error;
-    return { validated: invalid(reason, `${place}${error.message}`), outcome: { afterMs: unservedMs } };
+    return { validated: invalid(reason, `${place}${error.message}`), outcome: { afterMs: unservedMs() } };
   }
 }
 
@@ -131,7 +131,7 @@ function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted:
 
 /** What the policy waits for; undefined when all of its types can be read. */
 function waitFor(
-  { types, discovery }: PolicyControllerParts,
+  { types, discovery, unservedMs }: PolicyControllerParts,
   policy: string,
 ): Pick<Result, 'reconciling' | 'outcome'> | undefined {
   for (const [index, type] of types.typesOf(policy).entries()) {
@@ -145,7 +145,7 @@ function waitFor(
       if (state?.phase === 'missing') discovery.forget(type.group);
       const why = state?.fault === undefined ? 'are not listed yet' : `cannot be listed: ${state.fault.message}`;
       const message = `${resourceLabel(type)} ${why}`;
-      return { reconciling: failed('WaitResourceSynced', message), outcome: { afterMs: unservedMs } };
+      return { reconciling: failed('WaitResourceSynced', message), outcome: { afterMs: unservedMs() } };
     }
   }
   return undefined;
