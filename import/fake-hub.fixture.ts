@@ -170,6 +170,8 @@ export class FakeHub implements HubClient {
     if (old === undefined) return status(404, 'NotFound');
     if (call.method === 'GET') return answer(200, old);
     if (call.method === 'DELETE') {
+      const { preconditions } = (call.body ?? {}) as Json;
+      if (preconditions !== undefined && preconditions.uid !== old['metadata'].uid) return status(409, 'Conflict');
       this.#delete(key);
       return answer(200, old);
     }
