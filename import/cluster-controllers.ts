@@ -18,7 +18,9 @@ export interface ClusterControllersOptions {
 }
 
 const syncResources: ResourceType = { group: clusterGroup, version: 'v1alpha2', resource: 'clustersyncresources' };
-const missingPollMs = 30_000;
+const missingPollMs = 5_000;
+/** A right that was granted is noticed within this time. */
+const maxBackoffMs = 5_000;
 /** Changes of what is followed come in crowds, and a status tells them together. */
 const gatherMs = 500;
 
@@ -30,7 +32,7 @@ export function startClusterControllers(options: ClusterControllersOptions): () 
     startReflector({
       client,
       resource,
-      timing: { missingPollMs, ...timing },
+      timing: { missingPollMs, maxBackoffMs, ...timing },
       onChange: (changes) => onNames(changes.map(({ object }) => object.metadata.name)),
       onState: ({ fault }) => {
         if (fault !== undefined) log.warn({ fault: fault.message }, 'PediaClusters: objects of the hub cannot be read');

@@ -27,6 +27,8 @@ export interface PolicyControllersOptions {
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
 /** How often Clusterpedia's types are asked for while the hub does not have them, unless a definition announces them. */
 const missingPollMs = 30_000;
+/** A right that was granted is noticed within this time. */
+const maxBackoffMs = 5_000;
 /** A type that is not served is asked for so often, and more often while definitions change: discovery lags behind. */
 const unservedMs = 10_000;
 const soonMs = 500;
@@ -116,7 +118,7 @@ class PolicyControllers {
       client,
       resource,
       metadataOnly,
-      timing: { missingPollMs, ...timing },
+      timing: { missingPollMs, maxBackoffMs, ...timing },
       onChange: (changes) => {
         for (const change of changes) onEach(change);
       },

@@ -81,8 +81,8 @@ function syncedGroups(
   const configured = [...listAt(cluster, 'spec', 'syncResources'), ...listAt(syncResources, 'spec', 'syncResources')];
   const groups = [...new Set([...configured.map((each) => textAt(each, 'group')), ...types.map(({ group }) => group)])];
   const named = configured.flatMap((each) => textsAt(each, 'resources').map((name) => name.toLowerCase()));
-  const place = ({ resource }: SyncedType): number => {
-    const index = named.indexOf(resource);
+  const place = ({ resource, kind }: SyncedType): number => {
+    const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
     return index < 0 ? named.length : index;
   };
   return groups.flatMap((group) => {

@@ -28,8 +28,10 @@ export interface FollowedTypes {
   close(): void;
 }
 
-/** A right that was granted, or a type that came, is noticed within this time. */
+/** A right that was granted is noticed within this time. */
 const retryMs = 5_000;
+/** Only types that discovery names are followed, so that one which is missing comes soon. */
+const missingPollMs = 1_000;
 
 export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes {
   const reflectors = new Map<string, Reflector>();
@@ -39,7 +41,7 @@ export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes 
     return startReflector({
       client: options.client,
       resource: type,
-      timing: { maxBackoffMs: retryMs, ...options.timing },
+      timing: { maxBackoffMs: retryMs, missingPollMs, ...options.timing },
       onChange: (changes) => options.onObjects(type, [...new Set(changes.map(({ key }) => key))]),
       onState: () => options.onState(type),
       onError: options.onError,
