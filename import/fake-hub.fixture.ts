@@ -53,6 +53,16 @@ export class FakeHub implements HubClient {
     this.put('customresourcedefinitions.apiextensions.k8s.io', { metadata: { name } });
   }
 
+  /** The version is not served any more, and the definition tells so. */
+  retire(collection: string, version: string): void {
+    for (const [index, type] of this.#types.entries()) {
+      const name = `${type.resource}.${type.group}`;
+      if (name !== collection) continue;
+      this.#types[index] = { ...type, versions: type.versions.filter((each) => each !== version) };
+      this.put('customresourcedefinitions.apiextensions.k8s.io', { metadata: { name }, spec: { without: version } });
+    }
+  }
+
   /** Makes or changes an object as an administrator would. */
   put(collection: string, object: Json): HubObject {
     const key = keyOf(collection, object['metadata'].namespace, object['metadata'].name);
@@ -110,7 +120,7 @@ export class FakeHub implements HubClient {
     const since = Number(url.searchParams.get('resourceVersion'));
     const waiting: Buffer[] = [];
     let wake: () => void = () => undefined;
-    let isOpen = true;
+    const ended = new AbortController();
     const watch: Watch = {
       collection: path.collection,
       namespace: path.namespace,
@@ -120,7 +130,7 @@ export class FakeHub implements HubClient {
       },
     };
     const close = (): void => {
-      isOpen = false;
+      ended.abort();
       this.#watches.delete(watch);
       wake();
     };
@@ -130,9 +140,9 @@ export class FakeHub implements HubClient {
     }
     call.signal?.addEventListener('abort', close);
     async function* chunks(): AsyncGenerator<Buffer> {
-      while (isOpen) {
+      while (!ended.signal.aborted) {
         while (waiting.length > 0) yield waiting.shift()!;
-        if (isOpen) await new Promise<void>((resolve) => (wake = resolve));
+        if (!ended.signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
       }
     }
     return { status: 200, retryAfterMs: undefined, chunks: chunks(), close };

@@ -109,3 +109,72 @@ test('a source becomes a lifecycle, and with its reference a PediaCluster', asyn
   await until(() => hub.get(clustersOf, 'thing-a')?.['spec'].tokenData === 'bmV3');
   await until(() => condition(lifecyclesOf, 'thing-a', 'Updating')?.status === 'True');
 });
+
+test('two policies may read the same type, and what another has is not taken', async (t) => {
+  const { hub, reason, condition } = makeScene(t);
+  putThing(hub, 'a');
+  putSecret(hub, 'a');
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  await until(() => hub.get(clustersOf, 'thing-a') !== undefined);
+  hub.put(policiesOf, { metadata: { name: 'q' }, spec: { ...spec, nameTemplate: 'q-{{ .source.metadata.name }}' } });
+  await until(() => hub.get(clustersOf, 'q-a') !== undefined);
+  hub.put(policiesOf, { metadata: { name: 'thief' }, spec });
+  await until(() => reason(policiesOf, 'thief', 'Reconciling') === 'FailedReconcile');
+  assert.match(
+    condition(policiesOf, 'thief', 'Reconciling')!.message,
+    /ns\/a: the name "thing-a" belongs to a lifecycle of p/,
+  );
+  assert.equal(hub.get(lifecyclesOf, 'thing-a')?.['metadata'].ownerReferences[0].name, 'p');
+  hub.remove(policiesOf, 'p');
+  await until(() => hub.get(lifecyclesOf, 'thing-a')?.['metadata'].ownerReferences[0].name === 'thief');
+});
+
+test('a write that the hub refuses is told without quoting it, and tried again', async (t) => {
+  const { hub, condition } = makeScene(t);
+  putThing(hub, 'a');
+  putSecret(hub, 'a', btoa('SECRET'));
+  hub.refuse = ({ method, path }) =>
+    method === 'POST' && path.endsWith('pediaclusters')
+      ? answer(422, { reason: 'Invalid', message: `spec.tokenData: Invalid value: "${btoa('SECRET')}": no` })
+      : undefined;
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  await until(() => condition(lifecyclesOf, 'thing-a', 'Created')?.reason === 'CreationFailure');
+  assert.equal(condition(lifecyclesOf, 'thing-a', 'Created')?.message, 'spec.tokenData: Invalid value: no');
+  hub.refuse = () => undefined;
+  await until(() => hub.get(clustersOf, 'thing-a') !== undefined);
+});
+
+test('a type whose version is no longer served is negotiated anew, and nothing is deleted for it', async (t) => {
+  const { hub, reason } = makeScene(t);
+  putThing(hub, 'a');
+  putSecret(hub, 'a');
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  await until(() => hub.get(clustersOf, 'thing-a') !== undefined);
+  const { uid } = hub.get(clustersOf, 'thing-a')!['metadata'];
+  hub.retire(thingsOf, 'v2');
+  await until(() => hub.get(lifecyclesOf, 'thing-a')?.['spec'].source.version === 'v1');
+  await until(() => reason(policiesOf, 'p', 'Reconciling') === 'ReconcileSourceResourceAndLifecycle');
+  assert.equal(hub.get(clustersOf, 'thing-a')?.['metadata'].uid, uid);
+});
+
+test('at rest nothing is written', async (t) => {
+  const { hub, reason, logged } = makeScene(t);
+  for (const name of ['a', 'b', 'c']) {
+    putThing(hub, name);
+    putSecret(hub, name);
+  }
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  for (const name of ['a', 'b', 'c'])
+    await until(() => reason(lifecyclesOf, `thing-${name}`, 'Updating') === 'PediaClusterUpdated');
+  await until(() => reason(policiesOf, 'p', 'Reconciling') === 'ReconcileSourceResourceAndLifecycle');
+  const before = hub.writes.length;
+  // A source that changes without a consequence is judged, and leads to no write.
+  putThing(hub, 'a', { heartbeat: 1 });
+  hub.put(thingsOf, { metadata: { name: 'last', namespace: 'ns' }, spec: { address: 'x', secret: 'none' } });
+  await until(() => reason(lifecyclesOf, 'thing-last', 'Created') === 'ReferenceResourceNotFound');
+  assert.deepEqual(
+    hub.writes.slice(before).filter((write) => !write.includes('thing-last') && !write.startsWith('POST')),
+    [],
+  );
+  assert.deepEqual(logged, []);
+});
