@@ -68,7 +68,7 @@ async function assemble(
   const operations = await openOperations(parts, frontend.registry, frontend.checks);
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
-  startImportsOf(parts, index);
+  const imports = startImportsOf(parts, index);
 
   return {
     url: listener.url,
@@ -85,7 +85,7 @@ async function assemble(
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close()]);
+      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close(), imports?.close()]);
       closeAll();
     },
     close: closeAll,

@@ -5,18 +5,23 @@ import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/clusters/cluster-facts.ts';
 import { startImports } from '../../import/start.ts';
+import type { Imports } from '../../import/start.ts';
 import type { ClusterState, TypeState } from '../../search/sync/sync-types.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Starts them; they end with the gateway. @param index undefined: nobody looks after PediaClusters */
-export function startImportsOf({ options, hub, store }: SharedParts, index: GatewayIndex | undefined): void {
+/** Undefined when they are off. @param index undefined: nobody looks after PediaClusters */
+export function startImportsOf(
+  { options, hub, store }: SharedParts,
+  index: GatewayIndex | undefined,
+): Imports | undefined {
   const { config, log, closers } = options;
   const settings = config.hub?.imports;
-  if (settings === undefined || hub === undefined) return;
+  if (settings === undefined || hub === undefined) return undefined;
   const clusters = index === undefined ? undefined : importedClusters(store, index);
   const imports = startImports({ ...settings, client: hub.client, clusters, log });
   closers.push(() => void imports.close());
+  return imports;
 }
 
 const source = 'pediacluster';

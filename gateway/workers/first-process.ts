@@ -56,7 +56,7 @@ async function assemble(
   operations = await openOperations(parts, team.page, parts.checks);
   handover = await openHandover(parts, team);
   probeForWorkers(parts, team);
-  startImportsOf(parts, undefined);
+  const imports = startImportsOf(parts, undefined);
   const { url, close: stopAccepting } = handover;
   return {
     url,
@@ -69,7 +69,7 @@ async function assemble(
       if (config.shutdownDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, config.shutdownDelayMs));
       stopAccepting();
       await team.drain(config.shutdownGraceMs + endingMs);
-      await parts.audit?.flush(flushMs);
+      await Promise.all([parts.audit?.flush(flushMs), imports?.close()]);
       closeAll();
     },
     close: closeAll,

@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import type { Member } from '../../controlplane/fixture.ts';
 import { http1Client } from '../../clients/stream-client.ts';
-import { eventually } from '../../site/polling.ts';
 import {
+  eventually,
   condition,
   definitionFile,
   hasReason,
@@ -23,8 +23,6 @@ const policy = `${paths.policies}/cluster-api`;
 const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
 const cluster = `${paths.clusters}/capi-ns1-c1`;
 const source = '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1';
-/** A garbage collector that has just learned of a type takes half a minute. */
-const collected = { timeoutMs: 60_000 };
 let site: ImportSite;
 let hub: Member;
 

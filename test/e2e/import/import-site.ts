@@ -10,7 +10,7 @@ import type { ControlPlane, ControlPlaneOptions, Member } from '../../controlpla
 import type { GatewayOptions, GatewayProcess } from '../../gateway-process.ts';
 import { gatewayAccess, gatewayAccount } from '../../hub/objects.ts';
 import { accountKubeconfig, startHubGateway } from '../../hub/site.ts';
-import { eventually } from '../../site/polling.ts';
+import { eventually as eventuallyWithin, type Ask } from '../../site/polling.ts';
 
 const policyGroup = 'policy.clusterpedia.io';
 const clusterGroup = 'cluster.clusterpedia.io';
@@ -162,6 +162,11 @@ export async function condition(hub: Member, path: string, type: string): Promis
   return (await read(hub, path))?.status?.conditions?.find((each: Json) => each.type === type);
 }
 
+/** Waits for what the gateway and the hub's garbage collector do, which learns of new types every half minute. */
+export function eventually<T>(what: string, ask: Ask<T>): Promise<T> {
+  return eventuallyWithin(what, ask, { timeoutMs: 90_000, everyMs: 50 });
+}
+
 /** Waits until the condition has this reason. */
 export async function hasReason(hub: Member, path: string, type: string, reason: string): Promise<Json> {
   let last: Json;
@@ -185,8 +190,8 @@ export async function remove(hub: Member, path: string): Promise<void> {
   if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
 }
 
-/** Waits until there is no such object; the hub's garbage collector learns of new types every half minute. */
+/** Waits until there is no such object. */
 export async function isGone(hub: Member, path: string): Promise<void> {
   const gone = async (): Promise<boolean> => (await hub.request('GET', path)).status === 404;
-  await eventually(`${path} is gone`, gone, { timeoutMs: 60_000 });
+  await eventually(`${path} is gone`, gone);
 }

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
-import { eventually } from '../../site/polling.ts';
 import {
+  eventually,
   condition,
   hasReason,
   isGone,

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
-import { eventually } from '../../site/polling.ts';
 import {
+  eventually,
   condition,
   hasReason,
   isGone,

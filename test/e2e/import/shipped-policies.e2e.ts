@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
 import type { Member } from '../../controlplane/fixture.ts';
-import { eventually } from '../../site/polling.ts';
 import {
+  eventually,
   definitionFile,
   hasReason,
   paths,
