@@ -25,7 +25,7 @@ export interface PolicyControllersOptions {
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-/** How often Clusterpedia's types are asked for while the hub does not have them, unless a definition announces them. */
+/** How often Clusterpedia's types are asked for while the hub does not have them and no definition announces them. */
 const missingPollMs = 30_000;
 /** A right that was granted is noticed within this time. */
 const maxBackoffMs = 5_000;

@@ -204,14 +204,10 @@ test('a lifecycle edited by hand is put back, and a PediaCluster or lifecycle de
       return object !== undefined && object.metadata.uid !== uid;
     });
   }
-  await eventually(
-    'the PediaCluster is owned by the new lifecycle',
-    async () => {
-      const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
-      return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
-    },
-    collected,
-  );
+  await eventually('the PediaCluster is owned by the new lifecycle', async () => {
+    const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
+    return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
+  });
 });
 
 test('a cluster that is deleted takes its lifecycle and its PediaCluster with it', async () => {
