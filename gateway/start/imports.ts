@@ -25,16 +25,24 @@ export function startImportsOf(
 }
 
 const source = 'pediacluster';
+/** Of several PediaClusters that are looked at together, all are answered from one look at the index. */
+const lookMs = 200;
 
 function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClusters {
+  let states: ReadonlyMap<string, ClusterState> = new Map();
+  let lookedAtMs = -Infinity;
+  const stateOf = (uid: string): ClusterState | undefined => {
+    if (performance.now() - lookedAtMs > lookMs) {
+      states = new Map(index.state()?.map((state) => [state.uid, state]));
+      lookedAtMs = performance.now();
+    }
+    return states.get(uid);
+  };
   return {
     facts({ metadata: { name } }: HubObject) {
       const record = store.list().find(({ spec }) => spec.source === source && spec.originalName === name);
       if (record === undefined) return undefined;
-      return factsOf(
-        record,
-        index.state()?.find(({ uid }) => uid === record.spec.uid),
-      );
+      return factsOf(record, stateOf(record.spec.uid));
     },
     onChange(listener) {
       const endRecords = store.subscribe(({ record: { spec } }) => {

@@ -6,12 +6,13 @@ import { resourceLabel } from '../../cache/hub/hub-paths.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
 import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
 import type { FollowedTypes } from '../hub/followed-types.ts';
-import { HubRefusal, isConflict, type HubWriter, type ResourceType } from '../hub/hub-writer.ts';
-import { controllerOf, isDeleting, isPolicy, lifecycles, policies, setFinalizer, textAt } from '../objects.ts';
+import type { HubWriter, ResourceType } from '../hub/hub-writer.ts';
+import { isDeleting, policies, setFinalizer } from '../objects.ts';
 import type { Outcome } from '../queue/work-queue.ts';
-import { chooseSources, pathOf, type Choice, type Verdicts } from './choose-sources.ts';
-import { lifecycleObject, specOf, type LifecycleReference, type LifecycleSpec } from './lifecycle-object.ts';
+import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
+import { specOf, type LifecycleReference } from './lifecycle-object.ts';
 import { InvalidPolicy, readPolicySpec, type PolicySpec } from './policy-spec.ts';
+import { writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
 
 export interface PolicyControllerParts {
   readonly writer: HubWriter;
@@ -101,7 +102,7 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   const waiting = waitFor(parts, policy.metadata.name);
   if (waiting !== undefined) return { validated, ...waiting };
   const choice = await chooseSources(known.spec, parts.types.objects(source) ?? new Map(), known.verdicts);
-  const failures = await write(parts, policy, choice, (object) =>
+  const failures = await writeLifecycles(parts, policy, choice, (object) =>
     specOf(source, object, references, known.spec.copied),
   );
   return { validated, ...reconciled(choice, failures) };
@@ -151,92 +152,9 @@ function waitFor(
   return undefined;
 }
 
-/** Makes, changes and removes lifecycles. Returns what failed, in words. */
-async function write(
-  parts: PolicyControllerParts,
-  policy: HubObject,
-  { named, unjudged }: Choice,
-  specFor: (source: HubObject) => LifecycleSpec,
-): Promise<{
-  readonly kept: readonly string[];
-  readonly removed: readonly string[];
-  readonly lost: readonly string[];
-}> {
-  const kept: string[] = [];
-  const removed: string[] = [];
-  const lost: string[] = [];
-  const present = parts.lifecycles();
-  for (const [name, source] of named) {
-    const owner = controllerNameOf(present.get(name));
-    if (owner !== undefined && owner !== policy.metadata.name) {
-      lost.push(`${pathOf(source)}: the name "${name}" belongs to a lifecycle of ${owner}`);
-      continue;
-    }
-    await attempt(kept, `${pathOf(source)}: lifecycle "${name}"`, () =>
-      ensure(parts.writer, policy, present.get(name), name, specFor(source)),
-    );
-  }
-  for (const [name, lifecycle] of present) {
-    if (named.has(name) || isDeleting(lifecycle) || controllerNameOf(lifecycle) !== policy.metadata.name) continue;
-    if (unjudged.has(sourceKeyOf(lifecycle))) continue;
-    await attempt(removed, `lifecycle "${name}"`, () => parts.writer.remove(lifecycles, lifecycle));
-  }
-  return { kept, removed, lost };
-}
-
-/** `namespace/name` of the source that a lifecycle was made for. */
-function sourceKeyOf(lifecycle: HubObject): string {
-  const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
-  const name = textAt(lifecycle, 'spec', 'source', 'name');
-  return namespace === '' ? name : `${namespace}/${name}`;
-}
-
-async function ensure(
-  writer: HubWriter,
-  policy: HubObject,
-  present: HubObject | undefined,
-  name: string,
-  spec: LifecycleSpec,
-): Promise<void> {
-  const wanted = lifecycleObject(name, policy, spec);
-  if (present === undefined) {
-    // Made already, and not seen yet: the event of it comes.
-    await writer.create(lifecycles, wanted).catch((error: unknown) => {
-      if (!isConflict(error)) throw error;
-    });
-    return;
-  }
-  if (isDeleting(present)) return;
-  const owned = controllerOf(present)?.uid === policy.metadata.uid;
-  const written = { references: [], ...(present['spec'] as object) };
-  if (owned && isDeepStrictEqual(written, { references: [], ...spec })) return;
-  const { ownerReferences } = wanted.metadata;
-  await writer.patch(lifecycles, present, {
-    metadata: { resourceVersion: present.metadata.resourceVersion, ownerReferences },
-    spec: { references: null, ...spec },
-  });
-}
-
-async function attempt(failures: string[], what: string, act: () => Promise<void>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!(error instanceof HubRefusal)) throw error;
-    failures.push(`${what}: ${error.message}`);
-  }
-}
-
-/** The policy that controls the lifecycle; undefined without one. */
-function controllerNameOf(lifecycle: HubObject | undefined): string | undefined {
-  const owner = lifecycle === undefined ? undefined : controllerOf(lifecycle);
-  return owner === undefined ? undefined : isPolicy(owner) ? owner.name : `${owner.kind} ${owner.name}`;
-}
-
-function reconciled(
-  { faults }: Choice,
-  { kept, removed, lost }: Awaited<ReturnType<typeof write>>,
-): Pick<Result, 'reconciling' | 'outcome'> {
-  const all = [...faults, ...lost, ...kept, ...removed];
+function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): Pick<Result, 'reconciling' | 'outcome'> {
+  // Sorted, so that the same faults are the same message.
+  const all = [...faults, ...lost, ...kept, ...removed].toSorted();
   const outcome = kept.length + removed.length > 0 ? 'retry' : 'done';
   if (all.length === 0) {
     const reason = 'ReconcileSourceResourceAndLifecycle';
