@@ -26,7 +26,7 @@ export interface WorkQueue {
 }
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { reconcile, onError, workers = 5, firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
+  const { reconcile, onError, workers = 10, firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
   const waiting = new Set<string>();
   const active = new Set<string>();
   const later = new Map<string, NodeJS.Timeout>();
