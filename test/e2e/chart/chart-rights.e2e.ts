@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
 import { objectsOf, release, valueSets } from '../../chart/helm.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
@@ -36,7 +37,14 @@ before(async () => {
   hub = plane.member('hub');
   // kubectl asks about kinds it finds only.
   await applyCustomResources(hub);
-  await hub.apply(clustersStandIn);
+  await hub.apply(
+    clustersStandIn,
+    ...clusterpediaDefinitions.filter(({ metadata }) => metadata.name.endsWith('.policy.clusterpedia.io')),
+  );
+  for (const type of ['clusterimportpolicies', 'pediaclusterlifecycles']) {
+    const path = `/apis/policy.clusterpedia.io/v1alpha1/${type}`;
+    await until(type, async () => (await hub.request('GET', path)).status === 200);
+  }
   await until(
     'clusters',
     async () => (await hub.request('GET', '/apis/gateway.portcullis.io/v1alpha1/clusters')).status === 200,
