@@ -2,6 +2,7 @@
 // users of cluster-gateway know; it is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
+import { defaultClusterpediaNamespace } from '../gateway/config/import-config.ts';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
 /**
@@ -12,6 +13,7 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
   addHubObjectFlags(command);
   addHubDecisionFlags(command);
   addHubIdentityFlags(command);
+  addImportFlags(command);
   return addSecondSpellings(command, note);
 }
 
@@ -106,6 +108,23 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-ca-cert <pem>', 'CA of its certificate')
     .option('--proxy-cert <pem>', 'certificate for it')
     .option('--proxy-key <pem>', 'key of that certificate');
+}
+
+/** Clusterpedia's import policies. */
+function addImportFlags(command: Command): void {
+  command
+    .option(
+      '--import-policies',
+      "import clusters by Clusterpedia's ClusterImportPolicy objects, and keep the status of PediaClusters; writes to the hub",
+    )
+    .option(
+      '--clusterpedia-namespace <ns>',
+      `namespace of the Leases that tell who does that (default: ${defaultClusterpediaNamespace})`,
+    )
+    .option(
+      '--sharding-name <name>',
+      'take only PediaClusters with this spec.shardingName (default: those without one)',
+    );
 }
 
 function addSecondSpellings(command: Command, note: (text: string) => void): Command {

@@ -12,6 +12,7 @@ import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
+import { addGenerateCrds } from './generate-crds.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addIndexFlags } from './index-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
@@ -81,6 +82,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
   addGenerateCommand(program, terminal);
+  addGenerateCrds(program, terminal);
   addVersionCommand(program, terminal);
   addCompletionCommand(program, terminal);
   adviseAfterErrors(program, name);

@@ -1,7 +1,9 @@
 // Writes docs/reference/command-line.md. Run it after changing a command or flag: node bin/write-reference.ts
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { chartDefinitionsPath, definitionsText } from './generate-crds.ts';
 import { referencePage, referencePath } from './reference.ts';
 
 const file = new URL(`../${referencePath}`, import.meta.url);
 mkdirSync(new URL('.', file), { recursive: true });
 writeFileSync(file, referencePage());
+writeFileSync(new URL(`../${chartDefinitionsPath}`, import.meta.url), definitionsText());

@@ -31,6 +31,7 @@ import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
 import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
 import type { Selection } from './sync/discover/selection.ts';
+import { rowsGone } from './sync/rows-gone.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSharedSync } from './sync/shared-sync.ts';
 import { startSync } from './sync/sync.ts';
@@ -107,6 +108,8 @@ export interface Index {
   onChange(listener: () => void): () => void;
   /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
   settled(): Promise<void>;
+  /** Resolves when no rows are left of clusters that had this name and are no longer indexed. */
+  rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
   /** How many decisions were compared with the clusters' own answers since the start, by result. */
@@ -172,6 +175,12 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
       settled: dependencies.settled,
+      rowsGone: (cluster) =>
+        rowsGone(cluster, {
+          store,
+          isRegistered: (incarnation) => recordOf(options.records, incarnation) !== undefined,
+          closed: closed.signal,
+        }),
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;
@@ -223,6 +232,11 @@ function followClusters(
   });
 }
 
+/** The record of a cluster that the index has rows of; undefined when the cluster is no longer registered. */
+function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation): ClusterRecord | undefined {
+  return records.getByUid(id.slice(0, id.lastIndexOf('/')));
+}
+
 /** Makes the rights of the index. @param samples results of comparisons are counted here, for metrics */
 function openRights(
   options: IndexOptions,
@@ -272,10 +286,8 @@ function answerDependencies(
   const { records, connections, log } = options;
   const { store, sync } = running;
   const readAs = indexIdentityOf(options.identity, options.readAs);
-  const recordOf = ({ id }: Incarnation): ClusterRecord | undefined =>
-    records.getByUid(id.slice(0, id.lastIndexOf('/')));
   const isChosen = ({ incarnation, type }: StoredType): boolean => {
-    const record = recordOf(incarnation);
+    const record = recordOf(records, incarnation);
     const choice = record === undefined ? undefined : selection(record.spec);
     if (choice === undefined) return false;
     return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
@@ -286,8 +298,10 @@ function answerDependencies(
     chosen: namedResources(options.resources),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
-      makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),
-      (incarnation) => recordOf(incarnation)?.status.version ?? '',
+      makeReadDocument(
+        (incarnation) => makeReader(makeAsks(() => recordOf(records, incarnation), connections, readAs)).ask,
+      ),
+      (incarnation) => recordOf(records, incarnation)?.status.version ?? '',
     ),
     issuedRights: makeIssuedRights(store),
     openStreams: options.openStreams,

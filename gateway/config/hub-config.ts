@@ -1,6 +1,6 @@
 // The section of the configuration about the hub: where it is, which of its objects describe clusters, and whether it
-// decides what callers may do. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the Helm chart needs no
-// flag. Outside a pod, there is no hub without a flag.
+// decides what callers may do. In a pod, the hub is the cluster of the pod unless a flag says otherwise, so that the
+// Helm chart needs no flag. Outside a pod, there is no hub without a flag.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -10,6 +10,8 @@ import { parseRange } from '../../lib/text/ip-address.ts';
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
+import { importFileFields, readImportConfig } from './import-config.ts';
+import type { ImportConfig, ImportInput } from './import-config.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
 import { definedOf, listOf } from './values.ts';
@@ -64,6 +66,8 @@ export interface HubConfig {
    * is signed by a CA that this process makes.
    */
   readonly serving: SharedServing | undefined;
+  /** Undefined or absent: import policies are not in effect. */
+  readonly imports?: ImportConfig | undefined;
 }
 
 /** Settings of a serving certificate that replicas share. hub-serving.ts in gateway/hub uses them. */
@@ -77,7 +81,7 @@ export interface SharedServing {
 }
 
 /** Settings of the hub as the operator wrote them, under the names of the flags. */
-export interface HubInput {
+export interface HubInput extends ImportInput {
   readonly hubKubeconfig?: string;
   readonly sources?: string;
   readonly secretNamespace?: string;
@@ -141,6 +145,7 @@ export const hubFileFields = {
   servingSecret: text.optional(),
   servingNames: text.optional(),
   apiServices: text.optional(),
+  ...importFileFields,
 };
 
 const hubFlags: ReadonlySet<string> = new Set([
@@ -215,6 +220,7 @@ export function readHubConfig(
     ),
     clusterGatewayApi: given.clusterGatewayApi ?? true,
     serving: readSharedServing(given, fault),
+    imports: readImportConfig(given, fault),
   });
 }
 

@@ -77,7 +77,7 @@ const leastBytes = 16 * 1024 ** 2;
  * @param given the flags, or where a flag is absent the configuration file
  */
 export function readIndexConfig(
-  given: IndexInput & { readonly identity?: string | undefined },
+  given: IndexInput & { readonly identity?: string | undefined; readonly importPolicies?: boolean | undefined },
   fault: Fault,
 ): IndexConfig | undefined {
   const written = given.indexResources;
@@ -99,7 +99,8 @@ export function readIndexConfig(
     ...readRights(given.indexRights, fault),
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
-    startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
+    // Imported clusters are to be followed without a question.
+    startsAtOnce: resources !== undefined || given.indexClusters !== undefined || given.importPolicies === true,
   });
 }
 

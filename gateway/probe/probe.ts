@@ -131,7 +131,12 @@ class RunningProbe implements Probe {
   async #probe(uid: string): Promise<void> {
     const { store, log } = this.#parts;
     const record = store.getByUid(uid);
-    if (record === undefined || this.#closed || record.spec.problem !== undefined) return;
+    if (record === undefined || this.#closed) return;
+    if (record.spec.problem !== undefined) {
+      // The next change of the record may have mended it.
+      this.#timers.delete(uid);
+      return;
+    }
     const found = await this.#look(record, uid);
     const now = store.getByUid(uid);
     if (this.#closed || now === undefined) return;

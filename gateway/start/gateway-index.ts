@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Index, IndexOptions } from '../../search/index.ts';
+import type { ClusterState } from '../../search/sync/sync-types.ts';
 import type { IndexConfig } from '../config/index-config.ts';
 import type { AnswerIndex } from '../api/index/index-answers.ts';
 import type { HealthCheck } from '../operations/health.ts';
@@ -24,6 +25,12 @@ export interface GatewayIndex {
    */
   readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
+  /** How clusters are followed; undefined while no index runs. */
+  state(): readonly ClusterState[] | undefined;
+  /** Calls the listener when that has changed; progress alone does not count. Returns the way to end it. */
+  onChange(listener: () => void): () => void;
+  /** Resolves when no rows are left of clusters that had this name and are no longer indexed. */
+  rowsGone(cluster: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,6 +71,7 @@ class StartedOnUse implements GatewayIndex {
   readonly check: HealthCheck;
   readonly #config: IndexConfig;
   readonly #parts: GatewayIndexParts;
+  readonly #listeners = new Set<() => void>();
   /** Resolves with the present index. Undefined before the first start and after a failed one. */
   #starting: Promise<Index> | undefined;
   #running: Index | undefined;
@@ -99,6 +107,19 @@ class StartedOnUse implements GatewayIndex {
 
   register(registry: Registry): void {
     registerIndexMetrics(registry, () => this.#running, this.#parts.folder);
+  }
+
+  state(): readonly ClusterState[] | undefined {
+    return this.#running?.state();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async rowsGone(cluster: string): Promise<void> {
+    await (await this.#ready()).rowsGone(cluster);
   }
 
   async close(): Promise<void> {
@@ -138,6 +159,8 @@ class StartedOnUse implements GatewayIndex {
         this.#running = index;
         this.#endShowing();
         this.#endShowing = showIndexed(index, records, this.#config.resources);
+        index.onChange(() => this.#tellListeners());
+        this.#tellListeners();
       }
       if (this.#isClosed) await index.close();
       return index;
@@ -189,6 +212,10 @@ class StartedOnUse implements GatewayIndex {
       .catch((error: unknown) => this.#parts.log.error({ err: error }, 'index: one that broke could not be closed'));
     this.#again = setTimeout(() => this.#ready().catch(() => undefined), isFirst ? 0 : retryMs);
     this.#again.unref();
+  }
+
+  #tellListeners(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #note(): string {

@@ -12,6 +12,7 @@ import { assembled } from './closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
+import { startImportsOf } from './imports.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -70,6 +71,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   const operations = await openOperations(parts, frontend.registry, frontend.checks);
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
+  const imports = startImportsOf(parts, index);
 
   return {
     url: listener.url,
@@ -87,7 +89,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close()]);
+      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close(), imports?.close()]);
       closeAll();
     },
     close: closeAll,

@@ -72,7 +72,13 @@ export async function startSources(
 function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);
-  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy, exec });
+  const sources = makeHubSources({
+    ...hub,
+    names: hub.sources,
+    clusterProxy,
+    exec,
+    ownedPediaClusters: hub.imports,
+  });
   return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }
 

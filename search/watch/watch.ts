@@ -41,8 +41,8 @@ export async function watchRows(
 const mostReadings = 5;
 
 /**
- * The rights that a watch begins with, and the rows there are, unless the watch goes on from a position. Rights are read
- * before the rows, and may be taken away between the two: rows that are newer than the rights are read again.
+ * The rights that a watch begins with, and the rows there are, unless the watch goes on from a position. Rights are
+ * read before the rows, and may be taken away between the two: rows that are newer than the rights are read again.
  */
 async function firstRows(
   { query, visible, after }: WatchQuestion,

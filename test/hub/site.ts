@@ -188,7 +188,7 @@ interface CustomResource {
 }
 
 /** A kubeconfig with a token of the gateway's ServiceAccount. */
-async function accountKubeconfig(hub: Member, file: string): Promise<string> {
+export async function accountKubeconfig(hub: Member, file: string): Promise<string> {
   const { namespace, name } = gatewayAccount;
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };

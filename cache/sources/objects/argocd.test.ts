@@ -155,11 +155,17 @@ test('of a PediaCluster a kubeconfig comes first, an empty CA means the system r
   assert.equal(first.endpoint?.host, 'k.example.com');
   assert.match(
     pediaOf({ authenticationFrom: { token: { name: 's', key: 'k' } } }).problem?.message ?? '',
-    /not supported/,
+    /with --import-policies only/,
   );
-  assert.match(pediaOf({}).problem?.message ?? '', /^PediaCluster cluster-example: has no credential/);
+  assert.match(
+    pediaOf({}).problem?.message ?? '',
+    /^PediaCluster cluster-example: Cluster APIServer's Token or Cert is required/,
+  );
   assert.match(pediaOf({ tokenData: 't' }).problem?.message ?? '', /spec.tokenData is not valid base64/);
-  assert.match(pediaOf({ tokenData: base64('t'), apiserver: '' }).problem?.message ?? '', /no spec.apiserver/);
+  assert.match(
+    pediaOf({ tokenData: base64('t'), apiserver: '' }).problem?.message ?? '',
+    /Cluster APIServer Endpoint is required/,
+  );
 });
 
 test('a PediaCluster says what of it is indexed, itself and by the ClusterSyncResources it names, which may change later', () => {

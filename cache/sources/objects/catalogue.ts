@@ -10,7 +10,7 @@ import { makeClusterGatewaySource } from './cluster-gateway.ts';
 import { makeKarmadaSource } from './karmada.ts';
 import { hubSourceNames, type HubSourceName } from '../names.ts';
 import { makeOcmSource } from './ocm.ts';
-import { makePediaClusterSource } from './pediacluster.ts';
+import { makePediaClusterSource, type OwnedPediaClusters } from './pediacluster.ts';
 import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
@@ -33,6 +33,8 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
    * type ClusterProxy cannot be used.
    */
   readonly clusterProxy: ProxyAddress | undefined;
+  /** Which PediaClusters are this gateway's; see {@link OwnedPediaClusters}. Undefined: all of them. */
+  readonly ownedPediaClusters?: OwnedPediaClusters | undefined;
   /**
    * Settings for exec plugins: environment, clock, time limit, and the signal that ends them when the gateway stops.
    */
@@ -87,5 +89,5 @@ function makeOne(name: HubSourceName, options: HubSourceOptions, joined: boolean
   if (name === 'cluster-api') return makeClusterApiSource({ namespaces });
   if (name === 'vcluster') return makeVclusterSource({ namespaces });
   if (name === 'argocd') return makeArgocdSource({ namespaces });
-  return makePediaClusterSource();
+  return makePediaClusterSource(options.ownedPediaClusters);
 }

@@ -11,6 +11,7 @@ import {
   fieldOf,
   labelsOf,
   oldestFirst,
+  secretText,
   textField,
   titleOf,
   trimLineEnd,
@@ -19,32 +20,68 @@ import { makeRegistry, memberAddress, type Access, type Registration } from './r
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { unusable } from '../unusable.ts';
 
-export function makePediaClusterSource(): HubSource {
+/** PediaClusters that this process and its replicas look after, as Clusterpedia does. */
+export interface OwnedPediaClusters {
+  /** Namespace of the Secrets that `spec.authenticationFrom` names. */
+  readonly namespace: string;
+  /** Only clusters with this `spec.shardingName`, '' for none. */
+  readonly shardingName: string;
+}
+
+/** Makes the source. @param owned leaves out clusters that are others' or are being deleted; undefined: none */
+export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
   const registry = makeRegistry('pediacluster');
   return {
     name: 'pediacluster',
-    watches: ['pediaclusters', 'clustersyncresources'].map((resource) => ({
-      group: 'cluster.clusterpedia.io',
-      version: 'v1alpha2',
-      resource,
-    })),
-    compile([clusters = new Map(), syncResources = new Map()]) {
+    watches: [
+      ...['pediaclusters', 'clustersyncresources'].map((resource) => ({
+        group: 'cluster.clusterpedia.io',
+        version: 'v1alpha2',
+        resource,
+      })),
+      ...(owned === undefined ? [] : [{ group: '', version: 'v1', resource: 'secrets', namespace: owned.namespace }]),
+    ],
+    compile([clusters = new Map(), syncResources = new Map(), secrets = new Map()]) {
+      const taken = oldestFirst(clusters).filter(([, cluster]) => owned === undefined || isTaken(cluster, owned));
       return registry(
-        oldestFirst(clusters).map(([, cluster]) => {
+        taken.map(([, cluster]) => {
           const name = fieldOf(cluster, 'spec', 'syncResourcesRefName');
-          return registrationOf(cluster, typeof name === 'string' ? syncResources.get(name) : undefined);
+          const secretOf = (secret: string): HubObject | undefined => secrets.get(`${owned?.namespace}/${secret}`);
+          return registrationOf(
+            cluster,
+            typeof name === 'string' ? syncResources.get(name) : undefined,
+            owned === undefined ? undefined : secretOf,
+          );
         }),
       );
     },
   };
 }
 
-function registrationOf(cluster: HubObject, syncResources: HubObject | undefined): Registration {
+function isTaken(cluster: HubObject, { shardingName }: OwnedPediaClusters): boolean {
+  const wanted = fieldOf(cluster, 'spec', 'shardingName') ?? '';
+  const present = fieldOf(cluster, 'status', 'shardingName') ?? shardingName;
+  return (
+    wanted === shardingName &&
+    present === shardingName &&
+    fieldOf(cluster, 'metadata', 'deletionTimestamp') === undefined
+  );
+}
+
+/** The Secret of that name in the one namespace whose Secrets count. */
+type SecretOf = (name: string) => HubObject | undefined;
+
+function registrationOf(
+  cluster: HubObject,
+  syncResources: HubObject | undefined,
+  secretOf: SecretOf | undefined,
+): Registration {
   const title = titleOf('PediaCluster', cluster);
+  const refs = secretOf === undefined ? [] : secretRefs(cluster);
   return {
     key: title,
     object: cluster,
-    others: [syncResources],
+    others: [syncResources, ...refs.map(([, { name }]) => secretOf?.(name))],
     describe: () => ({
       originalName: cluster.metadata.name,
       sourceDetail: title,
@@ -56,7 +93,7 @@ function registrationOf(cluster: HubObject, syncResources: HubObject | undefined
         Validated: 'PediaClusterValidated',
       }),
     }),
-    access: () => about(title, () => accessTo(cluster)),
+    access: () => about(title, () => accessTo(cluster, secretOf)),
   };
 }
 
@@ -88,22 +125,71 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
-/** A kubeconfig in the object wins over the single fields, as in Clusterpedia's `buildClusterConfig`. */
-function accessTo(cluster: HubObject): Access {
+interface SecretRef {
+  readonly name: string;
+  readonly key: string;
+}
+
+const referredFields = ['kubeconfig', 'ca', 'token', 'cert', 'key'] as const;
+
+/** `spec.authenticationFrom`, by the field that the Secret gives. */
+function secretRefs(cluster: HubObject): readonly (readonly [field: (typeof referredFields)[number], SecretRef])[] {
+  return referredFields.flatMap((field) => {
+    const ref = fieldOf(cluster, 'spec', 'authenticationFrom', field);
+    if (ref === undefined) return [];
+    const [name, key] = [fieldOf(ref, 'name'), fieldOf(ref, 'key')];
+    return [[field, { name: String(name), key: String(key) }] as const];
+  });
+}
+
+/** What the Secrets say. @throws GatewayError CLUSTER_UNUSABLE when one or its key is missing or empty */
+function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(typeof referredFields)[number], string>> {
+  const found = { kubeconfig: '', ca: '', token: '', cert: '', key: '' };
+  for (const [field, { name, key }] of secretRefs(cluster)) {
+    const secret = secretOf(name);
+    if (secret === undefined) throw unusable(`Cluster Authentication Error: there is no Secret "${name}"`);
+    found[field] = secretText(secret, key) ?? '';
+    if (found[field] === '')
+      throw unusable(`Cluster Authentication Error: Secret "${name}" has no or an empty key "${key}"`);
+  }
+  return found;
+}
+
+/** A kubeconfig before single fields, as Clusterpedia's `buildClusterConfig`. */
+function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
   const bytes = (field: string): string => bytesField(`spec.${field}`, fieldOf(cluster, 'spec', field));
   const kubeconfig = bytes('kubeconfig');
   if (kubeconfig !== '') return readSecretKubeconfig('spec.kubeconfig', kubeconfig);
-  const fields = { token: bytes('tokenData'), cert: bytes('certData'), key: bytes('keyData') };
-  if (
-    Object.values(fields).every((value) => value === '') &&
-    fieldOf(cluster, 'spec', 'authenticationFrom') !== undefined
-  ) {
-    throw unusable('spec.authenticationFrom is not supported; put the credential into the PediaCluster');
-  }
+  const inline = { token: bytes('tokenData'), cert: bytes('certData'), key: bytes('keyData') };
+  const isInline = inline.token !== '' || (inline.cert !== '' && inline.key !== '');
   const server = trimLineEnd(textField('spec.apiserver', fieldOf(cluster, 'spec', 'apiserver')));
+  if (!isInline && fieldOf(cluster, 'spec', 'authenticationFrom') !== undefined) {
+    if (secretOf === undefined)
+      throw unusable(
+        'spec.authenticationFrom is read with --import-policies only; put the credential into the PediaCluster',
+      );
+    const referred = referredTo(cluster, secretOf);
+    if (referred.kubeconfig !== '')
+      return readSecretKubeconfig('spec.authenticationFrom.kubeconfig', referred.kubeconfig);
+    return singleFields('spec.authenticationFrom', server, referred.ca, referred);
+  }
+  return singleFields('spec', server, bytes('caData'), inline);
+}
+
+/** @throws GatewayError CLUSTER_UNUSABLE in Clusterpedia's words for what is missing */
+function singleFields(
+  at: 'spec' | 'spec.authenticationFrom',
+  server: string,
+  ca: string,
+  { token, cert, key }: Readonly<Record<'token' | 'cert' | 'key', string>>,
+): Access {
+  if (server === '') throw unusable('Cluster APIServer Endpoint is required');
+  if (token === '' && cert === '' && key === '') throw unusable("Cluster APIServer's Token or Cert is required");
+  const end = at === 'spec' ? 'Data' : '';
+  const name = (field: string): string => `${at}.${field}${end}`;
   return {
     endpoint: memberAddress('spec.apiserver', server),
-    tls: trustIn('spec.caData', bytes('caData'), false),
-    plan: onlyPlan({ token: 'spec.tokenData', cert: 'spec.certData', key: 'spec.keyData' }, fields),
+    tls: trustIn(name('ca'), ca, false),
+    plan: onlyPlan({ token: name('token'), cert: name('cert'), key: name('key') }, { token, cert, key }),
   };
 }

@@ -131,6 +131,13 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.index.identity }}
 - --index-identity={{ . }}
 {{- end }}
+{{- if .Values.importPolicies.enabled }}
+- --import-policies
+- --clusterpedia-namespace={{ .Values.importPolicies.namespace }}
+{{- with .Values.importPolicies.shardingName }}
+- --sharding-name={{ . }}
+{{- end }}
+{{- end }}
 {{- with .Values.clusterDomain }}
 - --cluster-domain={{ . }}
 {{- end }}

@@ -181,6 +181,27 @@ describe('what is chosen', () => {
     assert.deepEqual(chosenBy('*.apps'), ['deployments{}', 'roles?{}']);
   });
 
+  it('what a PediaCluster names may be plural or singular, in any case', () => {
+    const chosen = (resource: string) =>
+      chooseTypes(types, {
+        resources: [{ group: 'apps', resource, versions: [], filter: {} }],
+        allCustomResources: false,
+      });
+    // In these documents every kind is called Kind.
+    for (const resource of ['deployments', 'kind', 'Kind', 'DEPLOYMENTS']) {
+      const { chosen: found, refused } = chosen(resource);
+      assert.ok(
+        found.some(({ type, isChosen }) => isChosen && type.resource === 'deployments'),
+        resource,
+      );
+      assert.deepEqual(refused, []);
+    }
+    assert.deepEqual(
+      chosen('pod').refused.map((each) => each.resource),
+      ['pod.apps'],
+    );
+  });
+
   it('RBAC objects are followed in any case, and no filter applies to them', () => {
     assert.deepEqual(chosenBy('pods'), ['pods{}', 'roles?{}']);
     assert.deepEqual(chosenBy('roles.rbac.authorization.k8s.io{namespaces=a}'), ['roles{}']);

@@ -220,9 +220,10 @@ export function chooseTypes(
     // Access decisions need all objects of these types. With a filter they would be wrong.
     else chosen.push({ type: negotiated, isChosen: true, filter: isForRights ? {} : found.filter });
   }
-  for (const { group, resource } of choice.resources) {
-    if (choice.isDefault === true || resource === '*' || group === '*' || types.has(typeKey({ group, resource })))
-      continue;
+  for (const named of choice.resources) {
+    const { group, resource } = named;
+    if (choice.isDefault === true || resource === '*' || group === '*' || types.has(typeKey(named))) continue;
+    if ([...types.values()].some((type) => isNamed(type, named))) continue;
     refused.push({
       resource: typeKey({ group, resource }),
       message: 'the cluster does not serve it with list and watch',
@@ -232,9 +233,7 @@ export function chooseTypes(
 }
 
 function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterChoice): ResourceChoice | undefined {
-  const named = resources.find(
-    ({ group, resource }) => resource === type.resource && (group === type.group || group === '*'),
-  );
+  const named = resources.find((choice) => isNamed(type, choice));
   if (named !== undefined) return named;
   if (unasked.has(typeKey(type))) return undefined;
   const wide = resources.find(({ group, resource }) => resource === '*' && (group === type.group || group === '*'));
@@ -243,4 +242,11 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
   return allCustomResources && isCustom
     ? { group: type.group, resource: type.resource, versions: [], filter: {} }
     : undefined;
+}
+
+/** Whether the choice names this very type: plural or singular, in any case, as PediaClusters may. */
+function isNamed(type: TypeInfo, { group, resource }: Pick<ResourceChoice, 'group' | 'resource'>): boolean {
+  if (group !== type.group && group !== '*') return false;
+  const name = resource.toLowerCase();
+  return name === type.resource || name === type.singular;
 }

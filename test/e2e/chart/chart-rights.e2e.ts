@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
 import { objectsOf, release, valueSets } from '../../chart/helm.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
@@ -15,6 +16,7 @@ const nobody = `system:serviceaccount:${release}:nobody`;
 const kinds = ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
 const namespaces = [
   'argocd',
+  'clusterpedia-system',
   'clusters',
   'karmada-clusters',
   'open-cluster-management-credentials',
@@ -35,7 +37,14 @@ before(async () => {
   hub = plane.member('hub');
   // kubectl asks about kinds it finds only.
   await applyCustomResources(hub);
-  await hub.apply(clustersStandIn);
+  await hub.apply(
+    clustersStandIn,
+    ...clusterpediaDefinitions.filter(({ metadata }) => metadata.name.endsWith('.policy.clusterpedia.io')),
+  );
+  for (const type of ['clusterimportpolicies', 'pediaclusterlifecycles']) {
+    const path = `/apis/policy.clusterpedia.io/v1alpha1/${type}`;
+    await until(type, async () => (await hub.request('GET', path)).status === 200);
+  }
   await until(
     'clusters',
     async () => (await hub.request('GET', '/apis/gateway.portcullis.io/v1alpha1/clusters')).status === 200,
@@ -225,6 +234,28 @@ test('clusterWideSecrets is the one way to every Secret, to read', async () => {
     'list configmaps -A',
   ])
     assert.equal(await can(question, wide), false, question);
+});
+
+test('with import policies it writes the objects of policies and reads the listed types, and nothing else', async () => {
+  await grant(9);
+  const table: readonly (readonly [question: string, allowed: boolean])[] = [
+    ['create pediaclusterlifecycles.policy.clusterpedia.io', true],
+    ['delete pediaclusterlifecycles.policy.clusterpedia.io', true],
+    ['patch clusterimportpolicies.policy.clusterpedia.io', true],
+    ['patch clusterimportpolicies.policy.clusterpedia.io --subresource=status', true],
+    ['create pediaclusters.cluster.clusterpedia.io', true],
+    ['list clusters.cluster.x-k8s.io -A', true],
+    ['list secrets -A', true],
+    ['update leases.coordination.k8s.io/clusterpedia-clustersynchro-manager-a -n clusterpedia-system', true],
+    ['update leases.coordination.k8s.io/another -n clusterpedia-system', false],
+    ['update leases.coordination.k8s.io/clusterpedia-controller-manager -n other', false],
+    ['create clusterimportpolicies.policy.clusterpedia.io', false],
+    ['delete clusterimportpolicies.policy.clusterpedia.io', false],
+    ['delete pediaclusters.cluster.clusterpedia.io', false],
+    ['patch secrets/x -n other', false],
+    ['list configmaps -A', false],
+  ];
+  for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
 });
 
 test('nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {

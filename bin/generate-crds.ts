@@ -1,0 +1,30 @@
+// `portcullis generate crds`: prints Clusterpedia's types for hubs that do not have them. The chart installs the same
+// text.
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import type { Terminal } from '../cli/terminal.ts';
+import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
+
+/** Where the chart has them, from the root of the checkout. Written by `node bin/write-reference.ts`. */
+export const chartDefinitionsPath = 'charts/portcullis/files/clusterpedia-crds.yaml';
+
+const examples = `
+Examples:
+  $ portcullis generate crds | kubectl apply --server-side -f -`;
+
+/** The definitions as YAML documents. */
+export function definitionsText(): string {
+  return clusterpediaDefinitions
+    .map((definition) => stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false }))
+    .join('---\n');
+}
+
+/** Adds the verb to the command `generate` of a program. */
+export function addGenerateCrds(program: Command, terminal: Terminal): void {
+  program.commands
+    .find((command) => command.name() === 'generate')
+    ?.command('crds')
+    .description("print the CustomResourceDefinitions of Clusterpedia's types, which import policies need")
+    .addHelpText('after', examples)
+    .action(() => terminal.print(definitionsText()));
+}

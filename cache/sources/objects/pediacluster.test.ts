@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HubObject } from '../../hub/hub-types.ts';
+import type { ClusterSpec } from '../../model/records.ts';
+import { makePediaClusterSource } from './pediacluster.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+function object(name: string, fields: object, metadata: object = {}): HubObject {
+  return { metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata }, ...fields };
+}
+
+/** What the source makes of one PediaCluster and the Secrets of its namespace. */
+function made(
+  cluster: HubObject,
+  secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
+): ClusterSpec | undefined {
+  const source = makePediaClusterSource({ namespace: 'ns', shardingName: '' });
+  const kept = Object.entries(secrets).map(([name, texts]) => {
+    const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)]));
+    return [`ns/${name}`, object(name, { data }, { namespace: 'ns' })] as const;
+  });
+  return source.compile([new Map([[cluster.metadata.name, cluster]]), new Map(), new Map(kept)])[0];
+}
+
+const from = { token: { name: 's', key: 't' } };
+
+test('a credential is read from a Secret of the one namespace, unless one is written in the object', async () => {
+  const referring = object('a', { spec: { apiserver: 'https://a', authenticationFrom: from } });
+  const tokenOf = async (spec: ClusterSpec | undefined): Promise<string | undefined> =>
+    (await spec?.credential?.current())?.authorization;
+  assert.equal(await tokenOf(made(referring, { s: { t: 'one' } })), 'Bearer one');
+  const both = object('b', { spec: { apiserver: 'https://a', tokenData: base64('two'), authenticationFrom: from } });
+  assert.equal(await tokenOf(made(both)), 'Bearer two');
+});
+
+test('what is missing is told in the words of Clusterpedia', () => {
+  const problems: readonly [object, Readonly<Record<string, Readonly<Record<string, string>>>>, RegExp][] = [
+    [{ tokenData: base64('t') }, {}, /: Cluster APIServer Endpoint is required$/],
+    [{ apiserver: 'https://a' }, {}, /: Cluster APIServer's Token or Cert is required$/],
+    [
+      { apiserver: 'https://a', authenticationFrom: from },
+      {},
+      /: Cluster Authentication Error: there is no Secret "s"$/,
+    ],
+    [
+      { apiserver: 'https://a', authenticationFrom: from },
+      { s: { u: 'x' } },
+      /: Cluster Authentication Error: .*key "t"$/,
+    ],
+  ];
+  for (const [spec, secrets, words] of problems)
+    assert.match(made(object('a', { spec }), secrets)?.problem?.message ?? '', words);
+});
+
+test('clusters of another shard, of another owner, and those that end are left out', () => {
+  const spec = { apiserver: 'https://a', tokenData: base64('t') };
+  assert.notEqual(made(object('a', { spec })), undefined);
+  assert.equal(made(object('a', { spec: { ...spec, shardingName: 'x' } })), undefined);
+  assert.equal(made(object('a', { spec, status: { shardingName: 'x' } })), undefined);
+  assert.equal(made(object('a', { spec }, { deletionTimestamp: 'now' })), undefined);
+});

@@ -1,0 +1,76 @@
+// The controller of PediaClusters with what it watches.
+import type { HubClient } from '../cache/hub/hub-types.ts';
+import { startReflector } from '../cache/hub/reflector.ts';
+import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
+import type { ImportedClusters } from './clusters/cluster-facts.ts';
+import { makeClusterController } from './clusters/cluster-controller.ts';
+import { clusterGroup } from './definitions/clusterpedia.ts';
+import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
+import { pediaClusters, textAt } from './objects.ts';
+import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
+
+export interface ClusterControllersOptions {
+  readonly client: HubClient;
+  readonly log: ImportLog;
+  readonly clusters: ImportedClusters;
+  readonly shardingName: string;
+  readonly timing?: Partial<ReflectorTiming>;
+}
+
+const syncResources: ResourceType = { group: clusterGroup, version: 'v1alpha2', resource: 'clustersyncresources' };
+const missingPollMs = 5_000;
+/** A right that was granted is noticed within this time. */
+const maxBackoffMs = 5_000;
+/** Changes of what is followed come in crowds, and a status tells them together. */
+const gatherMs = 500;
+
+/** Starts it; the function it returns ends it. */
+export function startClusterControllers(options: ClusterControllersOptions): () => void {
+  const { client, log, clusters, timing } = options;
+  const waiting = new Map<string, NodeJS.Timeout>();
+  const follow = (resource: ResourceType, onNames: (names: readonly string[]) => void) =>
+    startReflector({
+      client,
+      resource,
+      timing: { missingPollMs, maxBackoffMs, ...timing },
+      onChange: (changes) => onNames(changes.map(({ object }) => object.metadata.name)),
+      onState: ({ fault }) => {
+        if (fault !== undefined) log.warn({ fault: fault.message }, 'PediaClusters: objects of the hub cannot be read');
+      },
+      onError: (error) => log.error({ err: error }, 'PediaClusters: an object of the hub could not be handled'),
+    });
+  const objects = follow(pediaClusters, (names) => {
+    for (const name of names) queue.add(name);
+  });
+  const referred = follow(syncResources, (names) => {
+    for (const [name, cluster] of objects.objects) {
+      if (names.includes(textAt(cluster, 'spec', 'syncResourcesRefName'))) queue.add(name);
+    }
+  });
+  const controller = makeClusterController({
+    writer: makeHubWriter(client),
+    pediaClusters: () => objects.objects,
+    syncResources: () => referred.objects,
+    clusters,
+    shardingName: options.shardingName,
+  });
+  const queue = makeQueue('PediaCluster', log, (name) => controller.reconcile(name));
+  const addSoon = (name: string): void => {
+    if (waiting.has(name)) return;
+    const add = (): void => {
+      waiting.delete(name);
+      queue.add(name);
+    };
+    waiting.set(name, setTimeout(add, gatherMs).unref());
+  };
+  const unsubscribe = clusters.onChange((name) => {
+    for (const each of name === undefined ? objects.objects.keys() : [name]) addSoon(each);
+  });
+  return () => {
+    unsubscribe();
+    queue.close();
+    for (const timer of waiting.values()) clearTimeout(timer);
+    objects.close();
+    referred.close();
+  };
+}

@@ -1,0 +1,61 @@
+// Looks after PediaClusters as Clusterpedia's clustersynchro-manager does: their finalizer, their status, and which of
+// several groups of gateways has them.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import type { HubWriter } from '../hub/hub-writer.ts';
+import { isDeleting, pediaClusters, setFinalizer, textAt } from '../objects.ts';
+import type { Outcome } from '../queue/work-queue.ts';
+import type { ImportedClusters } from './cluster-facts.ts';
+import { shardOf, statusOf } from './cluster-status.ts';
+
+export interface ClusterControllerParts {
+  readonly writer: HubWriter;
+  readonly pediaClusters: () => HubObjects;
+  readonly syncResources: () => HubObjects;
+  readonly clusters: ImportedClusters;
+  /** Of this gateway; '' for none. */
+  readonly shardingName: string;
+}
+
+export interface ClusterController {
+  reconcile(name: string): Promise<Outcome>;
+}
+
+const noticedMs = 200;
+const finalizer = 'clusterpedia.io/cluster-synchro-controller';
+
+export function makeClusterController(parts: ClusterControllerParts): ClusterController {
+  const { writer, clusters, shardingName } = parts;
+  return {
+    async reconcile(name) {
+      const cluster = parts.pediaClusters().get(name);
+      if (cluster === undefined || (shardOf(cluster) ?? textAt(cluster, 'spec', 'shardingName')) !== shardingName)
+        return 'done';
+      if (isDeleting(cluster)) {
+        // The gateway has not noticed yet, and would go on following it.
+        if (clusters.facts(cluster) !== undefined) return { afterMs: noticedMs };
+        await clusters.rowsGone(name);
+        await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: false });
+        return 'done';
+      }
+      await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: true });
+      if (textAt(cluster, 'spec', 'shardingName') !== shardingName) {
+        // Others take it once the name is gone from the status.
+        await writer.patch(pediaClusters, cluster, { status: { shardingName: null } }, '/status');
+        return 'done';
+      }
+      await tell(parts, cluster);
+      return 'done';
+    },
+  };
+}
+
+async function tell({ writer, clusters, syncResources, shardingName }: ClusterControllerParts, cluster: HubObject) {
+  const facts = clusters.facts(cluster);
+  if (facts === undefined) return;
+  const referred = syncResources().get(textAt(cluster, 'spec', 'syncResourcesRefName'));
+  const status = statusOf(cluster, facts, referred, shardingName);
+  const before = { syncResources: [], ...(cluster['status'] as object | undefined) };
+  if (isDeepStrictEqual(before, status)) return;
+  await writer.patch(pediaClusters, cluster, { status }, '/status');
+}

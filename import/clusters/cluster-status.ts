@@ -1,0 +1,126 @@
+// The status of a PediaCluster, with the conditions, reasons and sentences that Clusterpedia's tools wait for.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt, textsAt } from '../objects.ts';
+import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
+
+/** Clusterpedia's warning about a `syncResourcesRefName` that leads nowhere. */
+const missingReference = 'Warning: sync resource ref is not found';
+
+/**
+ * The whole status.
+ * @param syncResources the ClusterSyncResources that it names; undefined when there is none
+ */
+export function statusOf(
+  cluster: HubObject,
+  facts: ClusterFacts,
+  syncResources: HubObject | undefined,
+  shardingName: string,
+): object {
+  const validated = validatedOf(cluster, facts, syncResources);
+  const running = runningOf(validated, facts);
+  const healthy = healthyOf(running, facts);
+  const found = [validated, running, healthy, readyOf([validated, running, healthy])];
+  // What is not known now stays as it was.
+  const apiserver = facts.apiserver || textAt(cluster, 'spec', 'apiserver') || textAt(cluster, 'status', 'apiserver');
+  const version = facts.version || textAt(cluster, 'status', 'version');
+  return {
+    ...(apiserver === '' ? {} : { apiserver }),
+    ...(version === '' ? {} : { version }),
+    shardingName,
+    conditions: withConditions(conditionsOf(cluster), found, generationOf(cluster)),
+    syncResources: syncedGroups(cluster, facts.sync?.types ?? [], syncResources),
+  };
+}
+
+function validatedOf(
+  cluster: HubObject,
+  { problem, sync }: ClusterFacts,
+  syncResources: HubObject | undefined,
+): Finding {
+  const type = 'Validated';
+  if (problem !== undefined)
+    return { type, status: 'False', reason: 'InvalidConfig', message: `invalid cluster config: ${problem}` };
+  const isMissing = textAt(cluster, 'spec', 'syncResourcesRefName') !== '' && syncResources === undefined;
+  const notes = [...(isMissing ? [missingReference] : []), ...(sync?.refused ?? [])];
+  return { type, status: 'True', reason: 'Validated', message: notes.join('; ') };
+}
+
+function runningOf(validated: Finding, { sync }: ClusterFacts): Finding {
+  const type = 'SynchroRunning';
+  if (validated.status !== 'True') return { ...validated, type };
+  if (sync?.isRunning === true)
+    return { type, status: 'True', reason: 'Running', message: 'cluster synchro is running' };
+  if (sync === undefined || sync.fault === '')
+    return { type, status: 'False', reason: 'WaitInit', message: 'pediacluster is validated' };
+  return { type, status: 'False', reason: 'InitialFailed', message: sync.fault };
+}
+
+function healthyOf(running: Finding, { health }: ClusterFacts): Finding {
+  const type = 'ClusterHealthy';
+  if (running.status !== 'True' || health === undefined)
+    return { type, status: 'Unknown', reason: 'MonitorStop', message: 'wait cluster synchro' };
+  if (health.isHealthy) return { type, status: 'True', reason: 'Healthy', message: 'cluster health responded with ok' };
+  return { type, status: 'False', reason: 'NotReachable', message: health.message };
+}
+
+function readyOf(conditions: readonly Finding[]): Finding {
+  const bad = conditions.find(({ status }) => status !== 'True');
+  if (bad === undefined) return { type: 'Ready', status: 'True', reason: 'Ready', message: '' };
+  const message = `${bad.type} condition is ${bad.status}, reason is ${bad.reason}`;
+  return { type: 'Ready', status: 'False', reason: 'NotReady', message };
+}
+
+/** Groups in the order in which they are configured, with their types; a type keeps the time of its last change. */
+function syncedGroups(
+  cluster: HubObject,
+  types: readonly SyncedType[],
+  syncResources: HubObject | undefined,
+): readonly object[] {
+  const configured = [...listAt(cluster, 'spec', 'syncResources'), ...listAt(syncResources, 'spec', 'syncResources')];
+  const groups = [...new Set([...configured.map((each) => textAt(each, 'group')), ...types.map(({ group }) => group)])];
+  const named = configured.flatMap((each) => textsAt(each, 'resources').map((name) => name.toLowerCase()));
+  const place = ({ resource, kind }: SyncedType): number => {
+    const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
+    return index < 0 ? named.length : index;
+  };
+  return groups.flatMap((group) => {
+    const own = types.filter((type) => type.group === group).toSorted((a, b) => place(a) - place(b));
+    if (own.length === 0) return [];
+    return [{ group, resources: own.map((type) => syncedResource(type, timesOf(cluster, type))) }];
+  });
+}
+
+function syncedResource(type: SyncedType, before: { readonly status: string; readonly time: string }): object {
+  const { resource: name, kind, namespaced, version, status, reason, message, initialListPhase } = type;
+  const lastTransitionTime = before.status === status ? before.time : new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const condition = {
+    version,
+    syncVersion: version,
+    storageVersion: version,
+    status,
+    ...(reason === '' ? {} : { reason }),
+    ...(message === '' ? {} : { message }),
+    ...(initialListPhase ? { initialListPhase } : {}),
+    lastTransitionTime,
+  };
+  return { name, kind, namespaced, syncConditions: [condition] };
+}
+
+/** What the status says of a type now. */
+function timesOf(
+  cluster: HubObject,
+  { group, resource }: SyncedType,
+): { readonly status: string; readonly time: string } {
+  const groups = listAt(cluster, 'status', 'syncResources').filter((each) => textAt(each, 'group') === group);
+  const found = groups.flatMap((each) => listAt(each, 'resources')).find((each) => textAt(each, 'name') === resource);
+  const condition = listAt(found, 'syncConditions')[0];
+  return { status: textAt(condition, 'status'), time: textAt(condition, 'lastTransitionTime') };
+}
+
+/** The name in the status; undefined when nobody has taken the cluster. */
+export function shardOf(cluster: HubObject): string | undefined {
+  const name = fieldOf(cluster, 'status', 'shardingName');
+  return typeof name === 'string' ? name : undefined;
+}

@@ -1,0 +1,104 @@
+// Which version of a type the hub serves. What it said is remembered for each group until the group changes or
+// `maxAgeMs` are over, since every policy asks at every change of its sources.
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { check, type ResourceType } from './hub-writer.ts';
+
+/** A type as a policy names it. */
+export interface WantedType {
+  readonly group: string;
+  /** Plural or singular. */
+  readonly resource: string;
+  /** One of these; empty: the one the hub prefers. */
+  readonly versions: readonly string[];
+}
+
+/** The hub does not serve the type in such a version. */
+export class UnservedType extends Error {
+  override readonly name = 'UnservedType';
+}
+
+export interface Discovery {
+  /**
+   * The type in the first version, in the hub's order, that serves it and is wanted.
+   * @throws UnservedType; HubRefusal or GatewayError HUB_UNAVAILABLE when the hub does not say
+   */
+  resolve(wanted: WantedType): Promise<ResourceType>;
+  /** The group changed. */
+  forget(group: string): void;
+}
+
+interface Served {
+  readonly version: string;
+  readonly resources: readonly unknown[];
+}
+
+const timeoutMs = 15_000;
+const maxAgeMs = 600_000;
+
+export function makeDiscovery(client: Pick<HubClient, 'request'>): Discovery {
+  const groups = new Map<string, { readonly served: Promise<readonly Served[]>; readonly untilMs: number }>();
+
+  async function get(path: string): Promise<unknown> {
+    const answer = await client.request({ method: 'GET', path, timeoutMs });
+    if (answer.status === 404) return undefined;
+    check(answer, 'get', { group: '', version: '', resource: path });
+    return JSON.parse(answer.body.toString('utf8'));
+  }
+
+  async function read(group: string): Promise<readonly Served[]> {
+    const root = group === '' ? '/api' : `/apis/${encodeURIComponent(group)}`;
+    return await Promise.all(
+      versionsIn(await get(root)).map(async (version) => {
+        const resources = fieldOf(await get(`${root}/${encodeURIComponent(version)}`), 'resources');
+        return { version, resources: Array.isArray(resources) ? resources : [] };
+      }),
+    );
+  }
+
+  function servedOf(group: string): Promise<readonly Served[]> {
+    const known = groups.get(group);
+    if (known !== undefined && performance.now() < known.untilMs) return known.served;
+    const served = read(group);
+    groups.set(group, { served, untilMs: performance.now() + maxAgeMs });
+    served.catch(() => groups.delete(group));
+    return served;
+  }
+
+  return {
+    async resolve({ group, resource, versions }) {
+      const served = await servedOf(group);
+      const found = served.flatMap(({ version, resources }) => {
+        const plural = pluralOf(resources, resource);
+        return plural === undefined ? [] : [{ group, version, resource: plural }];
+      });
+      const chosen = found.find(({ version }) => versions.length === 0 || versions.includes(version));
+      if (chosen !== undefined) return chosen;
+      // The next to ask reads it anew: discovery lags behind a definition.
+      groups.delete(group);
+      const name = group === '' ? resource : `${resource}.${group}`;
+      if (found.length === 0) throw new UnservedType(`the hub does not serve ${name}`);
+      const there = found.map(({ version }) => version).join(', ');
+      throw new UnservedType(`the hub serves ${name} in ${there}, and not in ${versions.join(', ')}`);
+    },
+    forget: (group) => void groups.delete(group),
+  };
+}
+
+/** Versions of an APIGroup or of APIVersions, the preferred one first. */
+function versionsIn(document: unknown): readonly string[] {
+  const listed = fieldOf(document, 'versions');
+  const versions = (Array.isArray(listed) ? listed : [])
+    .map((each: unknown) => (typeof each === 'string' ? each : fieldOf(each, 'version')))
+    .filter((each) => typeof each === 'string');
+  const preferred = fieldOf(document, 'preferredVersion', 'version');
+  return typeof preferred === 'string' ? [preferred, ...versions.filter((each) => each !== preferred)] : versions;
+}
+
+function pluralOf(resources: readonly unknown[], wanted: string): string | undefined {
+  for (const each of resources) {
+    const name = fieldOf(each, 'name');
+    if (typeof name === 'string' && (name === wanted || fieldOf(each, 'singularName') === wanted)) return name;
+  }
+  return undefined;
+}

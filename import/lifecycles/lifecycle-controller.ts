@@ -1,0 +1,207 @@
+// Brings one PediaClusterLifecycle to effect: makes its PediaCluster once the policy's condition holds, and keeps the
+// address and credentials of the PediaCluster equal to what the template prints.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import { conditionsOf, findCondition, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
+import type { FollowedTypes } from '../hub/followed-types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../hub/hub-writer.ts';
+import {
+  controllerOf,
+  isDeleting,
+  isPolicy,
+  lifecycles,
+  ownersOf,
+  pediaClusters,
+  setFinalizer,
+  textAt,
+  type OwnerReference,
+} from '../objects.ts';
+import type { Dependency } from '../policies/lifecycle-object.ts';
+import { isTrue } from '../policies/choose-sources.ts';
+import type { Outcome } from '../queue/work-queue.ts';
+import { compileTemplate, TemplateError } from '../template/template.ts';
+import { gatherData, type TemplateData } from './gather-data.ts';
+import { followedFields, readPediaClusterBody, UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
+
+export interface LifecycleControllerParts {
+  readonly writer: HubWriter;
+  readonly types: FollowedTypes;
+  readonly lifecycles: () => HubObjects;
+  readonly pediaClusters: () => HubObjects;
+  /** The objects at whose changes the lifecycle is to be reconciled again. */
+  readonly onDependencies: (lifecycle: string, dependencies: readonly Dependency[]) => void;
+}
+
+export interface LifecycleController {
+  reconcile(name: string): Promise<Outcome>;
+}
+
+const finalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
+
+/** How far a lifecycle came. */
+interface Step {
+  readonly reason: string;
+  readonly message?: string;
+  /** Whether it is what the lifecycle is for. */
+  readonly done?: 'created' | 'patched' | 'unchanged';
+  readonly outcome?: Outcome;
+}
+
+interface Seen {
+  readonly step: Step;
+  /** Undefined: as they were. */
+  readonly references?: readonly Dependency[] | undefined;
+}
+
+export function makeLifecycleController(parts: LifecycleControllerParts): LifecycleController {
+  return {
+    async reconcile(name) {
+      const lifecycle = parts.lifecycles().get(name);
+      if (lifecycle === undefined || isDeleting(lifecycle)) {
+        parts.onDependencies(name, []);
+        if (lifecycle !== undefined)
+          await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: false });
+        return 'done';
+      }
+      const cluster = parts.pediaClusters().get(name);
+      // Its end is awaited: the event of it brings the lifecycle here again.
+      if (cluster !== undefined && isDeleting(cluster)) return 'done';
+      await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: true });
+      const { step, references } = await advance(parts, lifecycle, cluster);
+      await tell(parts.writer, lifecycle, cluster, step, references);
+      return step.outcome ?? 'done';
+    },
+  };
+}
+
+async function advance(
+  parts: LifecycleControllerParts,
+  lifecycle: HubObject,
+  cluster: HubObject | undefined,
+): Promise<Seen> {
+  const owner = controllerOf(lifecycle);
+  if (owner === undefined || !isPolicy(owner)) {
+    parts.onDependencies(lifecycle.metadata.name, []);
+    const message =
+      owner === undefined ? 'not found owner controller' : 'owner controller is not policy.ClusterImportPolicy';
+    return { step: { reason: 'OrphanLifecycle', message } };
+  }
+  const waiting = waitFor(parts.types, owner.name);
+  if (waiting !== undefined) return { step: { reason: 'WaitDependentResourceSynced', message: waiting } };
+  const { dependencies, references, result } = gatherData(lifecycle, parts.types);
+  parts.onDependencies(lifecycle.metadata.name, dependencies);
+  if ('reason' in result) return { step: result, references };
+  const step =
+    cluster === undefined
+      ? await create(parts.writer, lifecycle, result.data)
+      : await update(parts.writer, lifecycle, cluster, result.data);
+  return { step, references };
+}
+
+/** Why the policy's types cannot be read; undefined when they can. */
+function waitFor(types: FollowedTypes, policy: string): string | undefined {
+  const followed = types.typesOf(policy);
+  if (followed.length === 0) return `ClusterImportPolicy ${policy} is not in effect`;
+  for (const type of followed) {
+    const state = types.state(type);
+    if (state?.fault?.reason === 'Forbidden') return state.fault.message;
+    if (state?.synced !== true) return '';
+  }
+  return undefined;
+}
+
+async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateData): Promise<Step> {
+  try {
+    if (!isTrue(compileTemplate(textAt(lifecycle, 'spec', 'creationCondition')).render(data)))
+      return { reason: 'WaitCreationCondition' };
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    return { reason: 'WaitCreationCondition', message: `creationCondition: ${error.message}` };
+  }
+  const body = bodyOf(lifecycle, data);
+  if ('reason' in body) return body;
+  try {
+    await writer.create(pediaClusters, pediaClusterObject(lifecycle, body));
+  } catch (error) {
+    // Somebody made it first; the event of it comes, and the next round sees it.
+    if (!(error instanceof HubRefusal) || isConflict(error)) throw error;
+    return { reason: 'CreationFailure', message: error.message, outcome: 'retry' };
+  }
+  return { reason: 'PediaClusterCreated', done: 'created' };
+}
+
+async function update(writer: HubWriter, lifecycle: HubObject, cluster: HubObject, data: TemplateData): Promise<Step> {
+  const body = bodyOf(lifecycle, data);
+  if ('reason' in body) return body;
+  const wanted = body.spec;
+  if (followedFields.every((field) => (wanted[field] ?? '') === textAt(cluster, 'spec', field)))
+    return { reason: 'PediaClusterUpdated', done: 'unchanged' };
+  const patch = Object.fromEntries(
+    followedFields.map((field) => [field, wanted[field] ?? (field === 'apiserver' ? '' : null)]),
+  );
+  try {
+    await writer.patch(pediaClusters, cluster, { spec: patch });
+  } catch (error) {
+    if (!(error instanceof HubRefusal)) throw error;
+    return { reason: 'FailedPatchPediaCluster', message: error.message, outcome: 'retry' };
+  }
+  return { reason: 'PediaClusterUpdated', done: 'patched' };
+}
+
+function bodyOf(lifecycle: HubObject, data: TemplateData): PediaClusterBody | Step {
+  try {
+    return readPediaClusterBody(compileTemplate(textAt(lifecycle, 'spec', 'template')).render(data));
+  } catch (error) {
+    const reason = 'FailedResolveAndDecodePediaCluster';
+    if (error instanceof UnreadableBody) return { reason, message: error.message };
+    if (error instanceof TemplateError) return { reason, message: `template: ${error.message}` };
+    throw error;
+  }
+}
+
+function pediaClusterObject({ metadata: { name, uid } }: HubObject, { labels, annotations, spec }: PediaClusterBody) {
+  const owner: OwnerReference = { apiVersion: `${policyGroup}/v1alpha1`, kind: 'PediaClusterLifecycle', name, uid };
+  return {
+    apiVersion: `${clusterGroup}/v1alpha2`,
+    kind: 'PediaCluster',
+    metadata: { name, labels, annotations, ownerReferences: [owner] },
+    spec,
+  };
+}
+
+async function tell(
+  writer: HubWriter,
+  lifecycle: HubObject,
+  cluster: HubObject | undefined,
+  step: Step,
+  references: readonly Dependency[] | undefined,
+): Promise<void> {
+  const before = conditionsOf(lifecycle);
+  const kept = cluster === undefined ? before.filter(({ type }) => type !== 'Updating') : before;
+  const found = cluster === undefined ? [createdOf(step)] : [existsOf(lifecycle, cluster), updatingOf(before, step)];
+  const conditions = withConditions(kept, found, generationOf(lifecycle));
+  const old = (lifecycle['status'] as { readonly references?: unknown } | undefined)?.references;
+  const isSame = references === undefined || isDeepStrictEqual(references, old ?? []);
+  if (isSame && isDeepStrictEqual(conditions, before)) return;
+  const status = { conditions, ...(references === undefined ? {} : { references }) };
+  await writer.patch(lifecycles, lifecycle, { status }, '/status');
+}
+
+function createdOf({ reason, message = '', done }: Step): Finding {
+  return { type: 'Created', status: done === 'created' ? 'True' : 'False', reason, message };
+}
+
+/** Of a PediaCluster that is there: whether this lifecycle made it, or found it. */
+function existsOf(lifecycle: HubObject, cluster: HubObject): Finding {
+  const made = ownersOf(cluster).some(({ uid }) => uid === lifecycle.metadata.uid);
+  const reason = made ? 'PediaClusterCreated' : 'PediaClusterExisted';
+  return { type: 'Created', status: 'True', reason, message: '' };
+}
+
+/** True from the first real change on, until something fails. */
+function updatingOf(before: ReturnType<typeof conditionsOf>, { reason, message = '', done }: Step): Finding {
+  const old = findCondition(before, 'Updating');
+  const isTrueStill = done === 'unchanged' && old?.reason === reason && old.status === 'True';
+  return { type: 'Updating', status: done === 'patched' || isTrueStill ? 'True' : 'False', reason, message };
+}

@@ -1,0 +1,109 @@
+// The PediaCluster that a template printed. As in Clusterpedia, unknown fields are dropped and apiVersion and kind may
+// be left out. A fault names the line and the field and never the text, which may be a credential.
+import { z } from 'zod';
+import { goFlag, goList, goText, optional } from '../../lib/yaml/go-fields.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import { hasTooManyParts } from '../../lib/yaml/yaml-parts.ts';
+import { clusterGroup } from '../definitions/clusterpedia.ts';
+
+/** What a template gives of a PediaCluster. Empty fields are absent. */
+export interface PediaClusterBody {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: PediaClusterSpec;
+}
+
+/** The fields that a PediaCluster keeps following; the others count when it is made. */
+export const followedFields = ['apiserver', 'caData', 'tokenData', 'certData', 'keyData', 'kubeconfig'] as const;
+
+export type PediaClusterSpec = Readonly<Partial<Record<(typeof followedFields)[number], string>>> &
+  Readonly<Record<string, unknown>>;
+
+/** What was printed is no PediaCluster. */
+export class UnreadableBody extends Error {
+  override readonly name = 'UnreadableBody';
+}
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** A `[]byte`: base64, in which Go skips line ends. */
+const bytes = goText
+  .transform((value) => value.replaceAll(/[\r\n]/g, ''))
+  .refine((value) => base64.test(value), { error: 'is not valid base64' })
+  .transform((value) => Buffer.from(value, 'base64').toString('base64'));
+
+const secretKey = optional(z.object({ name: goText, key: goText }));
+const texts = goList(z.string());
+const stringMap = optional(z.record(z.string(), z.string()));
+
+const schema = z.object({
+  apiVersion: goText.refine((value) => ['', `${clusterGroup}/v1alpha2`].includes(value), {
+    error: `must be ${clusterGroup}/v1alpha2`,
+  }),
+  kind: goText.refine((value) => ['', 'PediaCluster'].includes(value), { error: 'must be PediaCluster' }),
+  metadata: optional(z.object({ labels: stringMap, annotations: stringMap })),
+  spec: optional(
+    z.object({
+      apiserver: goText,
+      caData: bytes,
+      tokenData: bytes,
+      certData: bytes,
+      keyData: bytes,
+      kubeconfig: bytes,
+      authenticationFrom: optional(
+        z.object({ kubeconfig: secretKey, ca: secretKey, token: secretKey, cert: secretKey, key: secretKey }),
+      ),
+      syncResources: optional(
+        z.array(
+          z.object({
+            group: goText,
+            versions: texts,
+            resources: optional(z.array(z.string())),
+            eventsInvolvedResources: texts,
+          }),
+        ),
+      ),
+      syncAllCustomResources: goFlag,
+      syncResourcesRefName: goText,
+      shardingName: goText,
+    }),
+  ),
+});
+
+/** @throws UnreadableBody with every fault and its place */
+export function readPediaClusterBody(printed: string): PediaClusterBody {
+  if (hasTooManyParts(printed)) throw new UnreadableBody('template: prints more fields and items than are read');
+  const read = readYaml(printed, 'template', schema);
+  if ('faults' in read) {
+    const faults = read.faults.map(({ line, column, path, message }) => {
+      const where = line === undefined ? '' : `line ${line}, column ${column}: `;
+      return `${where}${path === undefined ? '' : `${path} `}${message}`;
+    });
+    throw new UnreadableBody(`what template prints is no PediaCluster: ${faults.slice(0, 3).join('; ')}`);
+  }
+  const { metadata, spec = {} } = read.value;
+  return {
+    labels: metadata?.labels ?? {},
+    annotations: metadata?.annotations ?? {},
+    spec: withoutEmpty(spec) as PediaClusterSpec,
+  };
+}
+
+/** As Go's omitempty; an item of `syncResources` keeps its group, and the list is kept when it is empty. */
+function withoutEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => {
+      if (value === undefined || value === '' || value === false) return [];
+      if (key !== 'syncResources' || !Array.isArray(value)) return [[key, value] as const];
+      return [[key, value.map(({ group, ...rest }: { group: string }) => ({ group, ...withoutEmptyLists(rest) }))]];
+    }),
+  );
+}
+
+function withoutEmptyLists(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([key, value]) => {
+      return Array.isArray(value) && (value.length > 0 || key === 'resources');
+    }),
+  );
+}

@@ -1,0 +1,190 @@
+// Brings one ClusterImportPolicy to effect: a PediaClusterLifecycle for each source that it selects, none for others,
+// and conditions that say how far it came.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import { resourceLabel } from '../../cache/hub/hub-paths.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
+import type { FollowedTypes } from '../hub/followed-types.ts';
+import type { HubWriter, ResourceType } from '../hub/hub-writer.ts';
+import { isDeleting, policies, setFinalizer } from '../objects.ts';
+import type { Outcome } from '../queue/work-queue.ts';
+import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
+import { specOf, type LifecycleReference } from './lifecycle-object.ts';
+import { InvalidPolicy, readPolicySpec, type PolicySpec } from './policy-spec.ts';
+import { writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
+
+export interface PolicyControllerParts {
+  readonly writer: HubWriter;
+  readonly discovery: Discovery;
+  readonly types: FollowedTypes;
+  readonly policies: () => HubObjects;
+  readonly lifecycles: () => HubObjects;
+  /** When a type that is not served is to be asked for again, milliseconds. */
+  readonly unservedMs: () => number;
+  /** The types that a policy's lifecycles read have changed. */
+  readonly onBound: (policy: string) => void;
+}
+
+export interface PolicyController {
+  reconcile(name: string): Promise<Outcome>;
+}
+
+const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
+/** So many faults are told in a message. */
+const told = 5;
+
+/** A state of a policy with what was read of it. */
+interface Known {
+  readonly state: string;
+  readonly spec: PolicySpec;
+  readonly verdicts: Verdicts;
+}
+
+interface Result {
+  /** Undefined: the types are good, and Reconciling is told beside. */
+  readonly validated: Finding;
+  readonly reconciling?: Finding;
+  readonly outcome: Outcome;
+}
+
+export function makePolicyController(parts: PolicyControllerParts): PolicyController {
+  const known = new Map<string, Known>();
+  return {
+    async reconcile(name) {
+      const policy = parts.policies().get(name);
+      if (policy === undefined || isDeleting(policy)) {
+        known.delete(name);
+        bind(parts, name, []);
+        if (policy !== undefined) await setFinalizer(parts.writer, policies, policy, { finalizer, wanted: false });
+        return 'done';
+      }
+      await setFinalizer(parts.writer, policies, policy, { finalizer, wanted: true });
+      const { validated, reconciling, outcome } = await apply(parts, policy, () => remembered(known, policy));
+      await tell(parts.writer, policy, validated, reconciling);
+      return outcome;
+    },
+  };
+}
+
+/** @throws InvalidPolicy */
+function remembered(known: Map<string, Known>, policy: HubObject): Known {
+  const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
+  const before = known.get(policy.metadata.name);
+  if (before?.state === state) return before;
+  const fresh = { state, spec: readPolicySpec(policy), verdicts: new WeakMap() as Verdicts };
+  known.set(policy.metadata.name, fresh);
+  return fresh;
+}
+
+async function apply(parts: PolicyControllerParts, policy: HubObject, read: () => Known): Promise<Result> {
+  let known: Known;
+  try {
+    known = read();
+  } catch (error) {
+    if (!(error instanceof InvalidPolicy)) throw error;
+    return { validated: invalid(error.reason, error.message), outcome: 'done' };
+  }
+  const source = await served(parts, known.spec.source, 'FailedNegotiateSourceResource', '');
+  if ('validated' in source) return source;
+  const references: LifecycleReference[] = [];
+  for (const [index, { versions, ...reference }] of known.spec.references.entries()) {
+    const wanted = { group: reference.group, resource: reference.resource, versions };
+    const type = await served(parts, wanted, 'FailedNegotiateReferenceResource', `[${index}] `);
+    if ('validated' in type) return type;
+    references.push({ ...reference, resource: type.resource, version: type.version });
+  }
+  const validated: Finding = { type: 'Validated', status: 'True', reason: 'Success', message: '' };
+  bind(parts, policy.metadata.name, [
+    source,
+    ...references.map(({ group, version, resource }) => ({ group, version, resource })),
+  ]);
+  const waiting = waitFor(parts, policy.metadata.name);
+  if (waiting !== undefined) return { validated, ...waiting };
+  const choice = await chooseSources(known.spec, parts.types.objects(source) ?? new Map(), known.verdicts);
+  const failures = await writeLifecycles(parts, policy, choice, (object) =>
+    specOf(source, object, references, known.spec.copied),
+  );
+  return { validated, ...reconciled(choice, failures) };
+}
+
+/** The served type, or the result when there is none. */
+async function served(
+  { discovery, unservedMs }: PolicyControllerParts,
+  wanted: WantedType,
+  reason: string,
+  place: string,
+): Promise<ResourceType | Result> {
+  try {
+    return await discovery.resolve(wanted);
+  } catch (error) {
+    if (!(error instanceof UnservedType)) throw error;
+    return { validated: invalid(reason, `${place}${error.message}`), outcome: { afterMs: unservedMs() } };
+  }
+}
+
+/** Follows these types for the policy. What is not to be read any more stays until all of its types are known. */
+function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted: readonly ResourceType[]): void {
+  if (isDeepStrictEqual(types.typesOf(policy), wanted)) return;
+  types.use(policy, wanted);
+  onBound(policy);
+}
+
+/** What the policy waits for; undefined when all of its types can be read. */
+function waitFor(
+  { types, discovery, unservedMs }: PolicyControllerParts,
+  policy: string,
+): Pick<Result, 'reconciling' | 'outcome'> | undefined {
+  for (const [index, type] of types.typesOf(policy).entries()) {
+    const state = types.state(type);
+    if (state?.fault?.reason === 'Forbidden') {
+      const reason = index === 0 ? 'FailedListSourceResources' : 'FailedCheckResourceSync';
+      return { reconciling: failed(reason, state.fault.message), outcome: 'done' };
+    }
+    if (state?.phase === 'missing' || state?.synced !== true) {
+      // A version that is no longer served is negotiated anew; its objects are not gone.
+      if (state?.phase === 'missing') discovery.forget(type.group);
+      const why = state?.fault === undefined ? 'are not listed yet' : `cannot be listed: ${state.fault.message}`;
+      const message = `${resourceLabel(type)} ${why}`;
+      return { reconciling: failed('WaitResourceSynced', message), outcome: { afterMs: unservedMs() } };
+    }
+  }
+  return undefined;
+}
+
+function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): Pick<Result, 'reconciling' | 'outcome'> {
+  // Sorted, so that the same faults are the same message.
+  const all = [...faults, ...lost, ...kept, ...removed].toSorted();
+  const outcome = kept.length + removed.length > 0 ? 'retry' : 'done';
+  if (all.length === 0) {
+    const reason = 'ReconcileSourceResourceAndLifecycle';
+    return { reconciling: { type: 'Reconciling', status: 'True', reason, message: '' }, outcome };
+  }
+  const failedCount = all.length - removed.length;
+  const counts = `failed to create or update lifecycle: ${failedCount}, failed to remove lifecycles: ${removed.length}`;
+  const more = all.length > told ? `; and ${all.length - told} more` : '';
+  return { reconciling: failed('FailedReconcile', `${counts}: ${all.slice(0, told).join('; ')}${more}`), outcome };
+}
+
+function invalid(reason: string, message: string): Finding {
+  return { type: 'Validated', status: 'False', reason, message };
+}
+
+function failed(reason: string, message: string): Finding {
+  return { type: 'Reconciling', status: 'False', reason, message };
+}
+
+/** A policy that is not valid has that one condition alone. */
+async function tell(
+  writer: HubWriter,
+  policy: HubObject,
+  validated: Finding,
+  reconciling: Finding | undefined,
+): Promise<void> {
+  const before = conditionsOf(policy);
+  const kept = reconciling === undefined ? before.filter(({ type }) => type === 'Validated') : before;
+  const found = reconciling === undefined ? [validated] : [validated, reconciling];
+  const conditions = withConditions(kept, found, generationOf(policy));
+  if (isDeepStrictEqual(conditions, before)) return;
+  await writer.patch(policies, policy, { status: { conditions } }, '/status');
+}

@@ -1,0 +1,106 @@
+// Brings the lifecycles of one policy to what it wants: makes, changes and removes them, several at a time.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../hub/hub-writer.ts';
+import { controllerOf, isDeleting, isPolicy, lifecycles, textAt } from '../objects.ts';
+import { pathOf, type Choice } from './choose-sources.ts';
+import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';
+
+/** What failed, one sentence each. */
+export interface WriteFaults {
+  /** Lifecycles that could not be made or changed. */
+  readonly kept: readonly string[];
+  readonly removed: readonly string[];
+  /** Sources whose name somebody else's lifecycle has. */
+  readonly lost: readonly string[];
+}
+
+/** So many writes are under way at once. */
+const atOnce = 8;
+
+/** @param specFor what the lifecycle of a source is to hold */
+export async function writeLifecycles(
+  parts: { readonly writer: HubWriter; readonly lifecycles: () => HubObjects },
+  policy: HubObject,
+  { named, unjudged }: Choice,
+  specFor: (source: HubObject) => LifecycleSpec,
+): Promise<WriteFaults> {
+  const kept: string[] = [];
+  const removed: string[] = [];
+  const lost: string[] = [];
+  const present = parts.lifecycles();
+  await forEach(named, async ([name, source]) => {
+    const owner = controllerNameOf(present.get(name));
+    if (owner !== undefined && owner !== policy.metadata.name) {
+      lost.push(`${pathOf(source)}: the name "${name}" belongs to a lifecycle of ${owner}`);
+      return;
+    }
+    await attempt(kept, `${pathOf(source)}: lifecycle "${name}"`, () =>
+      ensure(parts.writer, policy, present.get(name), name, specFor(source)),
+    );
+  });
+  await forEach(present, async ([name, lifecycle]) => {
+    if (named.has(name) || isDeleting(lifecycle) || controllerNameOf(lifecycle) !== policy.metadata.name) return;
+    if (unjudged.has(sourceKeyOf(lifecycle))) return;
+    await attempt(removed, `lifecycle "${name}"`, () => parts.writer.remove(lifecycles, lifecycle));
+  });
+  return { kept, removed, lost };
+}
+
+/** Rejects with the first that does, once those under way have ended. */
+async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise<void>): Promise<void> {
+  const rest = items[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let next = rest.next(); next.done !== true; next = rest.next()) await act(next.value);
+  };
+  const results = await Promise.allSettled(Array.from({ length: atOnce }, worker));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** `namespace/name` of the source that a lifecycle was made for. */
+function sourceKeyOf(lifecycle: HubObject): string {
+  const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
+  const name = textAt(lifecycle, 'spec', 'source', 'name');
+  return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+async function ensure(
+  writer: HubWriter,
+  policy: HubObject,
+  present: HubObject | undefined,
+  name: string,
+  spec: LifecycleSpec,
+): Promise<void> {
+  const wanted = lifecycleObject(name, policy, spec);
+  if (present === undefined) {
+    // Made already, and not seen yet: the event of it comes.
+    await writer.create(lifecycles, wanted).catch((error: unknown) => {
+      if (!isConflict(error)) throw error;
+    });
+    return;
+  }
+  if (isDeleting(present)) return;
+  const owned = controllerOf(present)?.uid === policy.metadata.uid;
+  const written = { references: [], ...(present['spec'] as object) };
+  if (owned && isDeepStrictEqual(written, { references: [], ...spec })) return;
+  const { ownerReferences } = wanted.metadata;
+  await writer.patch(lifecycles, present, {
+    metadata: { resourceVersion: present.metadata.resourceVersion, ownerReferences },
+    spec: { references: null, ...spec },
+  });
+}
+
+async function attempt(failures: string[], what: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof HubRefusal)) throw error;
+    failures.push(`${what}: ${error.message}`);
+  }
+}
+
+/** The policy that controls the lifecycle; undefined without one. */
+function controllerNameOf(lifecycle: HubObject | undefined): string | undefined {
+  const owner = lifecycle === undefined ? undefined : controllerOf(lifecycle);
+  return owner === undefined ? undefined : isPolicy(owner) ? owner.name : `${owner.kind} ${owner.name}`;
+}

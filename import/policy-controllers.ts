@@ -1,0 +1,220 @@
+// The controllers of policies and lifecycles with what they watch: which event brings which object to which of them.
+import type { HubClient } from '../cache/hub/hub-types.ts';
+import { resourceKey } from '../cache/hub/hub-paths.ts';
+import type { ObjectChange } from '../cache/hub/object-set.ts';
+import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
+import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
+import { generationOf } from './conditions.ts';
+import { makeDiscovery } from './hub/discovery.ts';
+import { makeFollowedTypes } from './hub/followed-types.ts';
+import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
+import { makeDependents } from './lifecycles/dependents.ts';
+import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
+import { followedFields } from './lifecycles/pedia-cluster-body.ts';
+import { controllerOf, isDeleting, isPolicy, lifecycles, pediaClusters, policies, textAt } from './objects.ts';
+import { makePolicyController } from './policies/policy-controller.ts';
+import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
+import type { WorkQueue } from './queue/work-queue.ts';
+
+export interface PolicyControllersOptions {
+  readonly client: HubClient;
+  readonly log: ImportLog;
+  readonly timing?: Partial<ReflectorTiming>;
+  /** How often everything is looked at again. */
+  readonly resyncMs?: number;
+}
+
+const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+/** How often Clusterpedia's types are asked for while the hub does not have them and no definition announces them. */
+const missingPollMs = 30_000;
+/** A right that was granted is noticed within this time. */
+const maxBackoffMs = 5_000;
+/** A type that is not served is asked for so often, and more often while definitions change: discovery lags behind. */
+const unservedMs = 10_000;
+const soonMs = 500;
+const closeLookMs = 20_000;
+const defaultResyncMs = 600_000;
+
+/** Starts them; the function it returns ends them. */
+export function startPolicyControllers(options: PolicyControllersOptions): () => void {
+  const controllers = new PolicyControllers(options);
+  return () => controllers.close();
+}
+
+class PolicyControllers {
+  readonly #options: PolicyControllersOptions;
+  readonly #discovery;
+  readonly #types;
+  readonly #dependents = makeDependents();
+  readonly #policyQueue: WorkQueue;
+  readonly #lifecycleQueue: WorkQueue;
+  readonly #policies: Reflector;
+  readonly #lifecycles: Reflector;
+  readonly #pediaClusters: Reflector;
+  readonly #definitions: Reflector;
+  readonly #resync: NodeJS.Timeout;
+  /** All of Clusterpedia's objects are known; before that, one that is not listed yet would look as if it were gone. */
+  #ready = false;
+  #closeLookUntilMs = 0;
+
+  constructor(options: PolicyControllersOptions) {
+    this.#options = options;
+    const { client } = options;
+    this.#discovery = makeDiscovery(client);
+    this.#types = makeFollowedTypes({
+      client,
+      ...(options.timing && { timing: options.timing }),
+      onObjects: (type, keys) => this.#onObjects(type, keys),
+      onState: (type) => this.#onTypeState(type),
+      onError: (error) => this.#onBug(error),
+    });
+    this.#policies = this.#follow(policies, (change) => this.#onPolicy(change));
+    this.#lifecycles = this.#follow(lifecycles, (change) => this.#onLifecycle(change));
+    this.#pediaClusters = this.#follow(pediaClusters, (change) => this.#onPediaCluster(change));
+    this.#definitions = this.#follow(definitions, (change) => this.#onDefinition(change), true);
+    const writer = makeHubWriter(client);
+    const policyController = makePolicyController({
+      writer,
+      discovery: this.#discovery,
+      types: this.#types,
+      policies: () => this.#policies.objects,
+      lifecycles: () => this.#lifecycles.objects,
+      unservedMs: () => (performance.now() < this.#closeLookUntilMs ? soonMs : unservedMs),
+      onBound: (policy) => this.#addLifecyclesOf(policy),
+    });
+    const lifecycleController = makeLifecycleController({
+      writer,
+      types: this.#types,
+      lifecycles: () => this.#lifecycles.objects,
+      pediaClusters: () => this.#pediaClusters.objects,
+      onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
+    });
+    this.#policyQueue = makeQueue('ClusterImportPolicy', options.log, (name) => policyController.reconcile(name));
+    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', options.log, (name) =>
+      lifecycleController.reconcile(name),
+    );
+    this.#resync = setInterval(() => this.#addAll(), options.resyncMs ?? defaultResyncMs).unref();
+    const known = [this.#policies, this.#lifecycles, this.#pediaClusters].map(({ synced }) => synced);
+    Promise.all(known).then(
+      () => {
+        this.#ready = true;
+        this.#addAll();
+      },
+      () => undefined,
+    );
+  }
+
+  close(): void {
+    clearInterval(this.#resync);
+    this.#policyQueue.close();
+    this.#lifecycleQueue.close();
+    for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
+    this.#types.close();
+  }
+
+  #follow(resource: ResourceType, onEach: (change: ObjectChange) => void, metadataOnly = false): Reflector {
+    const { client, timing, log } = this.#options;
+    return startReflector({
+      client,
+      resource,
+      metadataOnly,
+      timing: { missingPollMs, maxBackoffMs, ...timing },
+      onChange: (changes) => {
+        for (const change of changes) onEach(change);
+      },
+      onState: ({ fault }) => {
+        if (fault !== undefined)
+          log.warn({ fault: fault.message }, 'import policies: objects of the hub cannot be read');
+      },
+      onError: (error) => this.#onBug(error),
+    });
+  }
+
+  #onBug(error: unknown): void {
+    this.#options.log.error({ err: error }, 'import policies: an object of the hub could not be handled');
+  }
+
+  // Which event brings what
+
+  #onPolicy(change: ObjectChange): void {
+    const { object } = change;
+    const isSpec = change.type !== 'MODIFIED' || generationOf(change.old) !== generationOf(object);
+    if (isSpec || isDeleting(object)) this.#addPolicy(object.metadata.name);
+    if (change.type === 'DELETED') this.#addLifecyclesOf(object.metadata.name);
+  }
+
+  /** Status apart, every change of a lifecycle is looked at by its policy, too, which undoes what it did not write. */
+  #onLifecycle(change: ObjectChange): void {
+    const { object } = change;
+    const owners = [controllerOf(object), change.type === 'MODIFIED' ? controllerOf(change.old) : undefined];
+    const isSame =
+      change.type === 'MODIFIED' &&
+      generationOf(change.old) === generationOf(object) &&
+      owners[0]?.uid === owners[1]?.uid &&
+      !isDeleting(object);
+    if (isSame) return;
+    this.#addLifecycle(object.metadata.name);
+    // A name that is free again may be what another policy waits for.
+    if (change.type === 'DELETED') for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
+    else for (const owner of owners) if (owner !== undefined && isPolicy(owner)) this.#addPolicy(owner.name);
+  }
+
+  #onPediaCluster(change: ObjectChange): void {
+    const { object } = change;
+    const isSame =
+      change.type === 'MODIFIED' &&
+      followedFields.every((field) => textAt(object, 'spec', field) === textAt(change.old, 'spec', field));
+    if (!isSame) this.#addLifecycle(object.metadata.name);
+  }
+
+  /** Discovery changes with a definition: what was not served may be, and another version may be preferred. */
+  #onDefinition({ object }: ObjectChange): void {
+    const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
+    this.#discovery.forget(group);
+    this.#closeLookUntilMs = performance.now() + closeLookMs;
+    for (const reflector of [this.#policies, this.#lifecycles, this.#pediaClusters]) {
+      if (object.metadata.name === `${reflector.resource.resource}.${reflector.resource.group}`) reflector.lookAgain();
+    }
+    for (const [name, policy] of this.#policies.objects) {
+      const groups = [policy['spec'], ...((policy['spec'] as { references?: unknown[] }).references ?? [])];
+      const named = [textAt(groups[0], 'source', 'group'), ...groups.slice(1).map((each) => textAt(each, 'group'))];
+      if (named.includes(group)) this.#addPolicy(name);
+    }
+  }
+
+  #onObjects(type: ResourceType, keys: readonly string[]): void {
+    for (const policy of this.#types.usersOf(type)) {
+      const [source] = this.#types.typesOf(policy);
+      if (source !== undefined && resourceKey(source) === resourceKey(type)) this.#addPolicy(policy);
+    }
+    for (const key of keys) for (const name of this.#dependents.of(type, key)) this.#addLifecycle(name);
+  }
+
+  #onTypeState(type: ResourceType): void {
+    for (const policy of this.#types.usersOf(type)) {
+      this.#addPolicy(policy);
+      this.#addLifecyclesOf(policy);
+    }
+  }
+
+  // Adding
+
+  #addPolicy(name: string): void {
+    if (this.#ready) this.#policyQueue.add(name);
+  }
+
+  #addLifecycle(name: string): void {
+    if (this.#ready) this.#lifecycleQueue.add(name);
+  }
+
+  #addLifecyclesOf(policy: string): void {
+    for (const [name, lifecycle] of this.#lifecycles.objects) {
+      if (controllerOf(lifecycle)?.name === policy) this.#addLifecycle(name);
+    }
+  }
+
+  #addAll(): void {
+    for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
+    for (const name of this.#lifecycles.objects.keys()) this.#addLifecycle(name);
+  }
+}

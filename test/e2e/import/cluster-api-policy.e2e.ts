@@ -1,0 +1,216 @@
+// A cluster of Cluster API from its policy to its end, on a real hub with a garbage collector.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import type { Member } from '../../controlplane/fixture.ts';
+import { http1Client } from '../../clients/stream-client.ts';
+import {
+  eventually,
+  condition,
+  definitionFile,
+  hasReason,
+  isGone,
+  paths,
+  putStatus,
+  read,
+  remove,
+  samplePolicy,
+  startImportSite,
+} from './import-site.ts';
+import type { ImportSite } from './import-site.ts';
+
+const policy = `${paths.policies}/cluster-api`;
+const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
+const cluster = `${paths.clusters}/capi-ns1-c1`;
+const source = '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1';
+let site: ImportSite;
+let hub: Member;
+
+before(async () => {
+  site = await startImportSite();
+  hub = site.hub;
+  await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } });
+});
+
+after(() => site?.stop());
+
+function secret(kubeconfig: string): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'c1-kubeconfig', namespace: 'ns1' },
+    data: { value: kubeconfig },
+  };
+}
+
+function kubeconfig(): string {
+  return readFileSync(site.plane.member('m1').adminKubeconfig).toString('base64');
+}
+
+test('a policy whose type is not installed yet says so, and works soon after it is, without an edit', async () => {
+  await hub.apply(samplePolicy('cluster-api'));
+  const told = await hasReason(hub, policy, 'Validated', 'FailedNegotiateSourceResource');
+  assert.equal(told.status, 'False');
+  assert.match(told.message, /does not serve clusters\.cluster\.x-k8s\.io/);
+  assert.equal(await condition(hub, policy, 'Reconciling'), undefined);
+  await hub.apply(definitionFile('cluster-api-clusters.yaml'));
+  await hasReason(hub, policy, 'Validated', 'Success');
+  const done = await hasReason(hub, policy, 'Reconciling', 'ReconcileSourceResourceAndLifecycle');
+  const object = await read(hub, policy);
+  assert.deepEqual([done.status, done.observedGeneration], ['True', object.metadata.generation]);
+  assert.deepEqual(object.metadata.finalizers, ['clusterpedia.io/cluster-import-policy-controller']);
+});
+
+test('a cluster without its Secret has a lifecycle that names what is missing', async () => {
+  await hub.apply({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'c1', namespace: 'ns1' },
+  });
+  const created = await hasReason(hub, lifecycle, 'Created', 'ReferenceResourceNotFound');
+  assert.deepEqual(
+    [created.status, created.message],
+    ['False', 'reference "kubeconfig": secrets ns1/c1-kubeconfig is not there'],
+  );
+  const object = await read(hub, lifecycle);
+  const [owner] = object.metadata.ownerReferences;
+  assert.deepEqual(
+    [owner.kind, owner.name, owner.controller, owner.blockOwnerDeletion],
+    ['ClusterImportPolicy', 'cluster-api', true, true],
+  );
+  assert.deepEqual(object.spec.source, {
+    group: 'cluster.x-k8s.io',
+    version: 'v1beta2',
+    resource: 'clusters',
+    namespace: 'ns1',
+    name: 'c1',
+  });
+  assert.equal(object.spec.references[0].version, 'v1');
+  assert.deepEqual(object.status.references, [
+    { group: '', version: 'v1', resource: 'secrets', namespace: 'ns1', name: 'c1-kubeconfig' },
+  ]);
+  assert.equal(await condition(hub, lifecycle, 'Updating'), undefined);
+});
+
+test('with its Secret it waits until the control plane is initialized', async () => {
+  await hub.apply(secret(kubeconfig()));
+  const waiting = await hasReason(hub, lifecycle, 'Created', 'WaitCreationCondition');
+  assert.deepEqual([waiting.status, waiting.message], ['False', '']);
+});
+
+test('an initialized cluster becomes a PediaCluster with the kubeconfig byte for byte', async () => {
+  await putStatus(hub, source, { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] });
+  const updating = await hasReason(hub, lifecycle, 'Updating', 'PediaClusterUpdated');
+  assert.equal(updating.status, 'False');
+  assert.equal((await condition(hub, lifecycle, 'Created')).reason, 'PediaClusterCreated');
+  const object = await read(hub, cluster);
+  assert.equal(object.spec.kubeconfig, kubeconfig());
+  assert.deepEqual(
+    object.spec.syncResources.map(({ group }: { group: string }) => group),
+    ['', 'apps'],
+  );
+  const owners = object.metadata.ownerReferences;
+  assert.equal(owners.length, 1);
+  assert.deepEqual([owners[0].uid, owners[0].controller], [(await read(hub, lifecycle)).metadata.uid, undefined]);
+});
+
+test('kubectl get pediaclusters shows the cluster ready, with its version and address', async () => {
+  await hasReason(hub, cluster, 'Ready', 'Ready');
+  const { url } = site.plane.member('m1');
+  const wide = await hub.kubectl(['get', 'pediaclusters', '-o', 'wide']);
+  const [titles = '', row = ''] = wide.stdout.trim().split('\n');
+  const columns = [
+    'NAME',
+    'READY',
+    'VERSION',
+    'APISERVER',
+    'VALIDATED',
+    'SYNCHRORUNNING',
+    'CLUSTERHEALTHY',
+    'SHARDINGNAME',
+  ];
+  assert.deepEqual(titles.split(/\s+/), columns);
+  const { version, syncResources, shardingName } = (await read(hub, cluster)).status;
+  assert.match(version, /^v1\./);
+  assert.deepEqual(row.split(/\s+/), ['capi-ns1-c1', 'True', version, url, 'Validated', 'Running', 'Healthy']);
+  assert.equal(shardingName, '');
+  const [core, apps] = syncResources;
+  assert.deepEqual(
+    core.resources.map(({ name }: { name: string }) => name),
+    ['pods', 'services', 'configmaps', 'secrets', 'namespaces', 'nodes'],
+  );
+  assert.ok(apps.resources.some(({ name }: { name: string }) => name === 'deployments'));
+  await eventually('all types are followed', async () => {
+    const groups: { resources: { syncConditions: { status: string }[] }[] }[] = (await read(hub, cluster)).status
+      .syncResources;
+    return groups.every(({ resources }) => resources.every(({ syncConditions: [one] }) => one?.status === 'Syncing'));
+  });
+});
+
+test('objects of the cluster are found in the index, and nothing was applied to the cluster', async () => {
+  await site.plane
+    .member('m1')
+    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'here', namespace: 'default' } });
+  const client = http1Client({
+    url: site.gateway.url,
+    caPem: site.gateway.caPem,
+    headers: { authorization: `Bearer ${hub.users.carol.token}` },
+  });
+  try {
+    await eventually('the ConfigMap is found', async () => {
+      const path = '/apis/clusterpedia.io/v1beta1/resources/clusters/capi-ns1-c1/api/v1/namespaces/default/configmaps';
+      const answer = await client.get(path);
+      await answer.ended;
+      return answer.status === 200 && answer.body().toString('utf8').includes('"here"');
+    });
+  } finally {
+    client.close();
+  }
+});
+
+test('a rotated kubeconfig reaches the PediaCluster, and a cluster that is no longer initialized stays', async () => {
+  await putStatus(hub, source, { conditions: [{ type: 'ControlPlaneInitialized', status: 'False' }] });
+  const rotated = Buffer.from(`${Buffer.from(kubeconfig(), 'base64').toString()}# rotated\n`).toString('base64');
+  await hub.apply(secret(rotated));
+  await eventually('the kubeconfig follows', async () => (await read(hub, cluster)).spec.kubeconfig === rotated);
+  await eventually('Updating is True', async () => (await condition(hub, lifecycle, 'Updating')).status === 'True');
+});
+
+test('credentials edited by hand are put back, and syncResources edited by hand are kept', async () => {
+  const edited = [{ group: '', resources: ['pods'] }];
+  const spec = { kubeconfig: 'YQ==', tokenData: 'Yg==', syncResources: edited };
+  await hub.request('PATCH', cluster, { spec }, { 'content-type': 'application/merge-patch+json' });
+  await eventually('it is put back', async () => {
+    const { kubeconfig, tokenData } = (await read(hub, cluster)).spec;
+    return kubeconfig !== 'YQ==' && tokenData === undefined;
+  });
+  assert.deepEqual((await read(hub, cluster)).spec.syncResources, edited);
+});
+
+test('a lifecycle edited by hand is put back, and a PediaCluster or lifecycle deleted by hand is made again', async () => {
+  await hub.request(
+    'PATCH',
+    lifecycle,
+    { spec: { template: 'x' } },
+    { 'content-type': 'application/merge-patch+json' },
+  );
+  await eventually('it is put back', async () => (await read(hub, lifecycle)).spec.template !== 'x');
+  await putStatus(hub, source, { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] });
+  for (const path of [cluster, lifecycle]) {
+    const { uid } = (await read(hub, path)).metadata;
+    await remove(hub, path);
+    await eventually(`${path} is made again`, async () => {
+      const object = await read(hub, path);
+      return object !== undefined && object.metadata.uid !== uid;
+    });
+  }
+  await eventually('the PediaCluster is owned by the new lifecycle', async () => {
+    const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
+    return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
+  });
+});
+
+test('a cluster that is deleted takes its lifecycle and its PediaCluster with it', async () => {
+  await remove(hub, source);
+  for (const path of [lifecycle, cluster]) await isGone(hub, path);
+});
