@@ -23,6 +23,7 @@ import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
+import type { Leases } from './stores/leases.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
 import { makeStoredTypes } from './stores/stored-types.ts';
 import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
@@ -34,6 +35,7 @@ import { chooseTypes, makeSelection, namedResources } from './sync/discover/sele
 import type { Selection } from './sync/discover/selection.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSharedSync } from './sync/shared-sync.ts';
+import { startShardedSync, type ShardedSync } from './sync/shards/sharded-sync.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { localSyncView } from './sync/sync-view.ts';
@@ -138,7 +140,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   };
   try {
     const continueKeys = readContinueKeys(folder);
-    const following = await (options.peers === undefined
+    const following: Following = await (options.peers === undefined
       ? followClusters(options, store, selection)
       : startSharedSync({
           peers: options.peers,
@@ -152,13 +154,14 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     closers.push(() => following.close());
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
-    const rights = openRights(options, store, sync, samples);
+    const now = (): number => following.now?.() ?? Date.now();
+    const rights = openRights(options, store, { sync, now }, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
     const closed = new AbortController();
     closers.push(() => closed.abort());
-    const running = { store, selection, sync, rights, feed, continueKeys, closed: closed.signal };
+    const running = { store, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
@@ -198,29 +201,38 @@ async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOption
 interface WrittenStore extends IndexStore {
   /** Resolves when this process writes it. */
   readonly writing: Promise<void>;
+  /** Of a store that several processes write: which of them writes what. */
+  readonly leases?: Leases;
 }
+
+/** Absent `now`: this process's own clock. */
+type Following = SyncHandle & Partial<Pick<ShardedSync, 'now'>>;
 
 function followClusters(
   { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
-  store: IndexStore,
+  store: Pick<WrittenStore, 'leases'> & IndexStore,
   selection: Selection,
-): Promise<SyncHandle> {
-  return startSync({
+): Promise<Following> {
+  const settings = {
     clusters: records,
     areClustersKnown,
-    asksOf: ({ uid }) => makeAsks(() => records.getByUid(uid), connections, indexIdentityOf(identity, readAs)),
-    store,
+    asksOf: ({ uid }: ClusterSpec) =>
+      makeAsks(() => records.getByUid(uid), connections, indexIdentityOf(identity, readAs)),
     selection,
     log,
     ...(timing === undefined ? {} : { timing }),
-  });
+  };
+  const { leases } = store;
+  return leases === undefined
+    ? startSync({ ...settings, store })
+    : startShardedSync({ ...settings, store: Object.assign(store, { leases }) });
 }
 
 /** @param samples counts are kept here, for metrics */
 function openRights(
   options: IndexOptions,
   store: IndexStore,
-  sync: SyncView,
+  { sync, now }: { readonly sync: SyncView; readonly now: () => number },
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
   const { folder, records, connections, identity, log } = options;
@@ -240,6 +252,7 @@ function openRights(
     outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
     ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     maxAgeMs: options.rightsMaxAgeMs,
+    now,
     reviews: makeMemberReviews(connections, indexIdentityOf(identity, options.readAs)),
     onModeChange: ({ cluster, mode, why, message }) => {
       const fields = { cluster, mode, why };
@@ -251,7 +264,7 @@ function openRights(
 }
 
 /** What answers are made of, running. */
-interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
+interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys' | 'now'> {
   readonly selection: Selection;
   readonly sync: SyncView;
   /** Aborted when the index ends. */
@@ -290,6 +303,5 @@ function answerDependencies(
     statusJson: options.statusJson,
     version: options.version,
     onError: (error) => log.error({ err: error }, 'index: an answer failed'),
-    now: Date.now,
   };
 }

@@ -28,6 +28,11 @@ export interface SyncPosition {
   readonly resourceVersion: string;
   /** Unix milliseconds when the member last confirmed it (event, bookmark, list). */
   readonly confirmedAtMs: number;
+  /**
+   * What a follower needs to go on from here, kept as it is; absent for nothing. With a position that has none, what
+   * was kept before is forgotten.
+   */
+  readonly resume?: string;
 }
 
 /** Changes of one type of one incarnation, committed whole or not at all. */

@@ -13,8 +13,14 @@
 // found by (shard, id, before_at), as `change` is written while the sequencer is locked and must be small. What
 // followed a change is the body before the next change of the same id, or the object's body of now. Both are divided by
 // time: old partitions are dropped whole (feed/partitions.ts). `follow` has what is known of a type of an incarnation,
-// and up to where it was followed. `shard` says who may write a shard and until when; times are those of the database's
-// clock.
+// and up to where it was followed.
+//
+// `shard` says who may write a shard (`owner`), in which term (`epoch`), since when (`taken`; without an owner: since
+// when there is none), and who shall (`wanted`, changed at `moved`). `replica` has a row for each process that may
+// follow clusters; its leases hold until `until`. `known` counts its clusters and `rates` the changes it writes a
+// second, both by shard. `planner` is locked by who decides about `wanted`. `told` has what owners say of how clusters
+// are followed; `stamp` is taken from the only row of `told_stamp`, which is locked until the commit is visible, so
+// whoever sees a stamp sees all before it. Times are those of the database's clock.
 //
 // `sequencer` is one row, locked last by each commit that changed something: whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object, `catalog` grows with each new type, incarnation or followed
@@ -23,7 +29,7 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** The form of the tables this program writes; it refuses a newer one. */
-export const schemaForm = 1;
+export const schemaForm = 2;
 
 /** Comment of the table `form`, by which a schema of this program is known. */
 export const schemaMark = 'index of Portcullis';
@@ -114,6 +120,25 @@ CREATE TABLE change_body (
 `;
 }
 
+/** Several processes follow clusters, each of them some. */
+const secondForm = `
+ALTER TABLE follow ADD COLUMN resume text NOT NULL DEFAULT '';
+ALTER TABLE shard DROP COLUMN until, ADD COLUMN wanted text NOT NULL DEFAULT '', ADD COLUMN moved timestamptz;
+CREATE TABLE replica (
+  name text PRIMARY KEY, born timestamptz NOT NULL, until timestamptz NOT NULL, weight float8 NOT NULL,
+  known int4[], uids text[], rates float8[] NOT NULL
+)${busy};
+CREATE TABLE planner (one bool PRIMARY KEY CHECK (one), at timestamptz NOT NULL);
+INSERT INTO planner VALUES (true, '-infinity');
+CREATE TABLE told_stamp (one bool PRIMARY KEY CHECK (one), last int8 NOT NULL)${busy};
+INSERT INTO told_stamp VALUES (true, 0);
+CREATE TABLE told (
+  uid text COLLATE "C" PRIMARY KEY, shard int2 NOT NULL, epoch int8 NOT NULL, stamp int8 NOT NULL,
+  info_stamp int8 NOT NULL, info text NOT NULL, numbers int8[] NOT NULL
+)${busy};
+CREATE INDEX told_by_stamp ON told (stamp);
+`;
+
 /** Ids a process takes at a time: each value of `row_id` is the first of so many. */
 export const idBlock = 1024;
 
@@ -134,4 +159,5 @@ export interface MigrationContext {
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
+  () => secondForm,
 ];

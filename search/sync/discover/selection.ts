@@ -244,3 +244,8 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
     ? { group: type.group, resource: type.resource, versions: [], filter: {} }
     : undefined;
 }
+
+/** What of a cluster is indexed; undefined for nothing, also where another cluster has its name. */
+export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
+  return spec.problem?.reason === 'NameConflict' ? undefined : selection(spec);
+}

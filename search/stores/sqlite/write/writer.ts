@@ -267,7 +267,8 @@ export class Writer {
     // A remembered extent of the whole type does not have this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
-    this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
+    const { resourceVersion, confirmedAtMs, resume = '' } = position;
+    this.#statements.setPosition.run(resourceVersion, confirmedAtMs, resume, t, inc);
     if ((position.resourceVersion === '') !== ((known?.version ?? '') === '')) this.#typesChanged = true;
   }
 
@@ -347,8 +348,8 @@ function prepareAll(
     ),
     followed: db.prepare('SELECT t FROM follow WHERE inc = ?'),
     unfollow: db.prepare('DELETE FROM follow WHERE t = ? AND inc = ?'),
-    setPosition: db.prepare('UPDATE follow SET version = ?, confirmed = ? WHERE t = ? AND inc = ?'),
-    clearPosition: db.prepare(`UPDATE follow SET version = '', confirmed = 0 WHERE t = ? AND inc = ?`),
+    setPosition: db.prepare('UPDATE follow SET version = ?, confirmed = ?, resume = ? WHERE t = ? AND inc = ?'),
+    clearPosition: db.prepare(`UPDATE follow SET version = '', confirmed = 0, resume = '' WHERE t = ? AND inc = ?`),
     rowsOf: db.prepare(
       'SELECT place, name FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ? ORDER BY place, name LIMIT ?',
     ),
