@@ -223,9 +223,7 @@ function followClusters(
     ...(timing === undefined ? {} : { timing }),
   };
   const { leases } = store;
-  return leases === undefined
-    ? startSync({ ...settings, store })
-    : startShardedSync({ ...settings, store: Object.assign(store, { leases }) });
+  return leases === undefined ? startSync({ ...settings, store }) : startShardedSync({ ...settings, store, leases });
 }
 
 /** @param samples counts are kept here, for metrics */

@@ -29,7 +29,7 @@ export interface ShardState extends ShardWriter {
   readonly owner: string;
   /** Who shall be the owner; '' for nobody. */
   readonly wanted: string;
-  /** Whether the owner lives. Without one: whether it has given the lease back a moment ago. */
+  /** Whether the owner has lately said that it lives. Without an owner: whether the last has just given it back. */
   readonly isHeld: boolean;
 }
 

@@ -5,18 +5,15 @@ import { FencedError } from '../../stores/fenced-error.ts';
 import type { Leases } from '../../stores/leases.ts';
 import { makeStoredTypes, type StoredTypes } from '../../stores/stored-types.ts';
 import type { Commit, ShardWriter } from '../../stores/store.ts';
-import type { FollowedStore } from '../cluster-sync-options.ts';
 import { makeSharedGate, type SharedGate } from '../follow/bounds.ts';
 import { listsAtOnce, startSync, type SyncOptions } from '../sync.ts';
 import type { SyncHandle } from '../sync-types.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { OwnState } from './told-states.ts';
 
-export interface ShardFollowersOptions extends Omit<
-  SyncOptions,
-  'store' | 'types' | 'writerOf' | 'keepsUnknown' | 'lists'
-> {
-  readonly store: FollowedStore & { readonly leases: Leases };
+export interface ShardFollowersOptions extends Omit<SyncOptions, 'types' | 'writerOf' | 'keepsUnknown' | 'lists'> {
+  /** Of the same store. */
+  readonly leases: Leases;
   readonly keeper: () => Pick<LeaseKeeper, 'mayWrite' | 'refused'>;
   readonly onChange: () => void;
 }
@@ -42,7 +39,7 @@ export class ShardFollowers {
   #ratesAtMs = performance.now();
 
   constructor(options: ShardFollowersOptions) {
-    const { leases } = options.store;
+    const { leases } = options;
     this.#options = options;
     this.types = makeStoredTypes(options.store);
     this.#changes = Array<number>(leases.shards).fill(0);
@@ -120,8 +117,8 @@ export class ShardFollowers {
   }
 
   #syncOptions(lease: ShardWriter): SyncOptions {
-    const { clusters, store } = this.#options;
-    const isOurs = (uid: string): boolean => store.leases.shardOf(uid) === lease.shard;
+    const { clusters, store, leases } = this.#options;
+    const isOurs = (uid: string): boolean => leases.shardOf(uid) === lease.shard;
     const isOf = ({ spec }: ClusterRecord): boolean => isOurs(spec.uid);
     return {
       ...this.#options,

@@ -29,6 +29,8 @@ export interface ShardedSync extends SyncHandle {
    * must be measured by it.
    */
   now(): number;
+  /** The states of the clusters that this replica follows. */
+  own(): readonly ClusterState[];
 }
 
 const tellEveryMs = 1_000;
@@ -73,9 +75,9 @@ class FollowedTogether implements ShardedSync {
   #trouble: string | undefined;
 
   constructor(options: ShardedSyncOptions) {
-    const { store, clusters, areClustersKnown } = options;
+    const { leases, clusters, areClustersKnown } = options;
     this.#options = options;
-    this.#told = new ToldStates(store.leases);
+    this.#told = new ToldStates(leases);
     this.#followers = new ShardFollowers({
       ...options,
       keeper: () => this.#keeper,
@@ -93,9 +95,9 @@ class FollowedTogether implements ShardedSync {
   }
 
   #makeKeeper(): LeaseKeeper {
-    const { store, replica, weight = 1, leaseTiming } = this.#options;
+    const { leases, replica, weight = 1, leaseTiming } = this.#options;
     return new LeaseKeeper({
-      leases: store.leases,
+      leases,
       replica: replica ?? `${hostname()} ${randomBytes(6).toString('hex')}`,
       weight,
       uids: () => this.#uids,
@@ -109,13 +111,13 @@ class FollowedTogether implements ShardedSync {
   }
 
   #makeForgetting(): () => Promise<void> {
-    const { store, log } = this.#options;
+    const { store, leases, log } = this.#options;
     return makeUnregistered({
       store: {
         forget: (incarnation, type, lease) =>
           this.#followers.write(lease!, () => store.forget(incarnation, type, lease)),
       },
-      leases: store.leases,
+      leases,
       types: this.#followers.types,
       leaseOf: (shard) => this.#keeper.held.get(shard),
       onForgotten: (uids) => this.#told.forget(uids),
@@ -138,8 +140,12 @@ class FollowedTogether implements ShardedSync {
     return this.#keeper.clock.atMost();
   }
 
+  own(): readonly ClusterState[] {
+    return this.#followers.states().map(({ state }) => state);
+  }
+
   state(): readonly ClusterState[] {
-    const own = this.#followers.states().map(({ state }) => state);
+    const own = this.own();
     const followed = new Set(own.map(({ uid }) => uid));
     const others = [...this.#selected.values()]
       .filter(({ uid }) => !followed.has(uid))
@@ -210,7 +216,7 @@ class FollowedTogether implements ShardedSync {
   }
 
   #shardOf(uid: string): number {
-    return this.#options.store.leases.shardOf(uid);
+    return this.#options.leases.shardOf(uid);
   }
 
   #looked(): void {

@@ -8,6 +8,8 @@ import { shardCount, shardOf } from '../shard.ts';
 
 /** A replica that is silent for so long has lost its leases, milliseconds. */
 export const leaseMs = 15_000;
+/** Two heartbeats are missing: the owner has died, or is about to lose its leases. */
+const silentMs = 8_000;
 /** A shard that was given back counts as followed for so long, milliseconds: its next owner is about to take it. */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
@@ -44,7 +46,8 @@ export class PostgresLeases implements Leases {
     await this.#database.query(`DELETE FROM ${this.#table('replica')} WHERE until < clock_timestamp()`);
     const rows = await this.#database.query<[number, string, string, number, boolean]>(
       `SELECT s.id, s.owner, s.wanted, s.epoch, CASE WHEN s.owner = ''
-        THEN coalesce(s.taken > clock_timestamp() - ${ms(handOverMs)}, false) ELSE r.name IS NOT NULL END
+        THEN coalesce(s.taken > clock_timestamp() - ${ms(handOverMs)}, false) ELSE
+        coalesce(r.until > clock_timestamp() + ${ms(leaseMs - silentMs)}, false) END
       FROM ${this.#table('shard')} s LEFT JOIN ${this.#table('replica')} r ON r.name = s.owner ORDER BY s.id`,
     );
     return rows.map(([shard, owner, wanted, epoch, isHeld]) => ({ shard, owner, wanted, epoch, isHeld }));
