@@ -127,8 +127,8 @@ describe('who follows which shard', () => {
 
   it('a shard with many rows and one with many changes count for more, and a weak replica gets less', () => {
     const fleet = new Fleet('a', 'b');
-    fleet.rows[0] = 64 * 5_000;
-    fleet.rates[1] = 64 * 20;
+    fleet.rows[0] = 200 * 5_000;
+    fleet.rates[1] = 200 * 20;
     fleet.settle();
     assert.notEqual(fleet.wanted[0], fleet.wanted[1]);
     const weak = new Fleet('a', 'b');

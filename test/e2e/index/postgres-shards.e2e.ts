@@ -5,8 +5,10 @@ import assert from 'node:assert/strict';
 import { fork, type ChildProcess } from 'node:child_process';
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
+import { Client } from 'pg';
 
 import { loadKubernetesSpec } from '../../../sim/schema/spec.ts';
 import { startSimulator, type Simulator } from '../../../sim/server.ts';
@@ -51,7 +53,12 @@ class Engine {
     };
     this.child = fork(program, [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.child.on('message', (report) => void (this.report = report as ShardReport));
-    engines.set(replica, this);
+  }
+
+  static start(replica: string, of: readonly string[]): Engine {
+    const engine = new Engine(replica, of);
+    engines.set(replica, engine);
+    return engine;
   }
 
   async end(how: 'close' | 'SIGKILL'): Promise<void> {
@@ -109,7 +116,7 @@ before(async () => {
   const spec = loadKubernetesSpec();
   for (let i = 0; i < 4; i += 1) simulators.push(await startSimulator({ spec, controllers: false }));
   for (const name of ['one', 'two', 'three']) for (const simulator of simulators) await put(simulator, name, '0');
-  for (const replica of ['a', 'b', 'c']) new Engine(replica, names);
+  for (const replica of ['a', 'b', 'c']) Engine.start(replica, names);
   await allFollowed(60_000);
 });
 
@@ -141,7 +148,6 @@ async function ask(simulator: Simulator, method: string, at: string, object?: ob
 }
 
 async function call(simulator: Simulator, method: string, at: string, object?: object) {
-  const { request } = await import('node:https');
   const body = object === undefined ? undefined : JSON.stringify(object);
   return await new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
     const headers = { authorization: `Bearer ${simulator.adminToken}`, 'content-type': 'application/json' };
@@ -229,7 +235,6 @@ async function assertLog(since: string): Promise<readonly LogEntry[]> {
 }
 
 async function sql<Row>(text: string): Promise<readonly Row[]> {
-  const { Client } = await import('pg');
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
@@ -310,12 +315,19 @@ test('when the database is away, all stop before their leases end, and go on whe
   const since = store.resourceVersion();
   const cutAtMs = performance.now();
   cut.cut(true);
+  const following = new Map(engines);
   await eventually(
     'nobody follows anything',
-    () => [...engines.values()].every(({ report }) => report.own.length === 0),
-    {
-      timeoutMs: 15_000,
+    async () => {
+      for (const [replica, { report }] of following) {
+        if (report.own.length > 0) continue;
+        following.delete(replica);
+        const text = `SELECT until > clock_timestamp() AS holds FROM replica WHERE name = '${replica}'`;
+        assert.deepEqual(await sql(text), [{ holds: true }], `${replica} stopped after its leases`);
+      }
+      return following.size === 0;
     },
+    { timeoutMs: 20_000 },
   );
   for (const simulator of simulators) await put(simulator, 'away', '1');
   await delay(20_000 - (performance.now() - cutAtMs));
@@ -327,7 +339,7 @@ test('when the database is away, all stop before their leases end, and go on whe
 
 test('a process that joins gets its share by at most four moves in ten seconds, and one that leaves gives all back', async (t) => {
   const since = store.resourceVersion();
-  const joined = new Engine('joined', names);
+  const joined = Engine.start('joined', names);
   let most = 0;
   let total = 0;
   const look = async (): Promise<boolean> => {
@@ -353,7 +365,7 @@ test('a process that joins gets its share by at most four moves in ten seconds, 
 test('rows of a cluster are kept while any process knows it, and forgotten when none does', async () => {
   const [gone, ...rest] = names;
   const first = [...engines.values()];
-  const second = new Engine('fewer', rest);
+  const second = Engine.start('fewer', rest);
   await eventually('it knows the others', () => second.report.clusters.length === rest.length);
   await allFollowed(60_000);
   await delay(8_000);
