@@ -86,7 +86,9 @@ export interface Leases {
    * @returns false when another does or has just done it
    */
   plan(decide: (situation: Situation) => readonly Assignment[]): Promise<boolean>;
-  /** Takes those of the shards that are meant for the replica and that no other living one holds, each in a new term. */
+  /**
+   * Takes those of the shards that are meant for the replica and that no other living one holds, each in a new term.
+   */
   take(replica: string, shards: readonly number[]): Promise<readonly ShardWriter[]>;
   /** Gives leases back, so that others can take them at once. */
   release(leases: readonly ShardWriter[]): Promise<void>;
