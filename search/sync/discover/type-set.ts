@@ -16,10 +16,7 @@ import { type ReadAs } from '../sync-types.ts';
 import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 
-/**
- * Limits for one cluster, beside those of the process: lists that run at the same time, and bytes that were read but not
- * committed yet.
- */
+/** Limits for one cluster, beside those of the process: lists at a time, and bytes that were not committed yet. */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
 
