@@ -22,6 +22,7 @@ import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
+import type { Leases } from './stores/leases.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
 import { makeStoredTypes } from './stores/stored-types.ts';
 import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
@@ -34,6 +35,7 @@ import type { Selection } from './sync/discover/selection.ts';
 import { rowsGone } from './sync/rows-gone.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSharedSync } from './sync/shared-sync.ts';
+import { startShardedSync, type ShardedSync } from './sync/shards/sharded-sync.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { localSyncView } from './sync/sync-view.ts';
@@ -148,7 +150,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   };
   try {
     const continueKeys = readContinueKeys(folder);
-    const following = await (options.peers === undefined
+    const following: Following = await (options.peers === undefined
       ? followClusters(options, store, selection)
       : startSharedSync({
           peers: options.peers,
@@ -162,13 +164,14 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     closers.push(() => following.close());
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
-    const rights = openRights(options, store, sync, samples);
+    const now = (): number => following.now?.() ?? Date.now();
+    const rights = openRights(options, store, { sync, now }, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
     const closed = new AbortController();
     closers.push(() => closed.abort());
-    const running = { store, selection, sync, rights, feed, continueKeys, closed: closed.signal };
+    const running = { store, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
@@ -214,22 +217,29 @@ async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOption
 interface WrittenStore extends IndexStore {
   /** Resolves when this process has become the one that writes the store. */
   readonly writing: Promise<void>;
+  /** Of a store that several processes write: which of them writes what. */
+  readonly leases?: Leases;
 }
+
+/** Absent `now`: this process's own clock. */
+type Following = SyncHandle & Partial<Pick<ShardedSync, 'now'>>;
 
 function followClusters(
   { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
-  store: IndexStore,
+  store: Pick<WrittenStore, 'leases'> & IndexStore,
   selection: Selection,
-): Promise<SyncHandle> {
-  return startSync({
+): Promise<Following> {
+  const settings = {
     clusters: records,
     areClustersKnown,
-    asksOf: ({ uid }) => makeAsks(() => records.getByUid(uid), connections, indexIdentityOf(identity, readAs)),
-    store,
+    asksOf: ({ uid }: ClusterSpec) =>
+      makeAsks(() => records.getByUid(uid), connections, indexIdentityOf(identity, readAs)),
     selection,
     log,
     ...(timing === undefined ? {} : { timing }),
-  });
+  };
+  const { leases } = store;
+  return leases === undefined ? startSync({ ...settings, store }) : startShardedSync({ ...settings, store, leases });
 }
 
 /** The record of a cluster that the index has rows of; undefined when the cluster is no longer registered. */
@@ -241,7 +251,7 @@ function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation):
 function openRights(
   options: IndexOptions,
   store: IndexStore,
-  sync: SyncView,
+  { sync, now }: { readonly sync: SyncView; readonly now: () => number },
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
   const { folder, records, connections, identity, log } = options;
@@ -261,6 +271,7 @@ function openRights(
     outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
     ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     maxAgeMs: options.rightsMaxAgeMs,
+    now,
     reviews: makeMemberReviews(connections, indexIdentityOf(identity, options.readAs)),
     onModeChange: ({ cluster, mode, why, message }) => {
       const fields = { cluster, mode, why };
@@ -272,7 +283,7 @@ function openRights(
 }
 
 /** The running parts from which requests are answered. */
-interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
+interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys' | 'now'> {
   readonly selection: Selection;
   readonly sync: SyncView;
   /** Aborted when the index is closed. */
@@ -311,6 +322,5 @@ function answerDependencies(
     statusJson: options.statusJson,
     version: options.version,
     onError: (error) => log.error({ err: error }, 'index: an answer failed'),
-    now: Date.now,
   };
 }

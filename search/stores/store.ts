@@ -32,6 +32,11 @@ export interface SyncPosition {
   readonly resourceVersion: string;
   /** When the cluster last confirmed the state (by an event, a bookmark or a list), in Unix milliseconds. */
   readonly confirmedAtMs: number;
+  /**
+   * What a follower needs to go on from here, kept as it is; absent for nothing. With a position that has none, what
+   * was kept before is forgotten.
+   */
+  readonly resume?: string;
 }
 
 /** Changes of one type in one incarnation. They are committed completely or not at all. */

@@ -122,14 +122,15 @@ class FollowedCluster implements ClusterSync {
 
   /**
    * Deletes rows that are outdated: those from before this cluster was set up anew, and those of earlier clusters that
-   * had its name.
+   * had its name. With a lease only the former: the lease is for rows of this record.
    */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
     const { store, types, writer, cluster, log } = this.#options;
     const all = await types();
     const others = all.filter(
       (stored) =>
-        (stored.incarnation.cluster === cluster.name || stored.incarnation.id.startsWith(`${cluster.uid}/`)) &&
+        ((writer === undefined && stored.incarnation.cluster === cluster.name) ||
+          stored.incarnation.id.startsWith(`${cluster.uid}/`)) &&
         (stored.incarnation.id !== incarnation.id || stored.incarnation.cluster !== cluster.name),
     );
     for (const id of new Set(others.map((stored) => stored.incarnation.id))) {

@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexPeers } from '../peers.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
-import type { ClusterState, PartState, SyncHandle, TypeState } from './sync-types.ts';
+import type { ClusterState, PartState, SyncHandle } from './sync-types.ts';
+import { partOf, toldState, type ToldState } from './told-state.ts';
 
 export interface SharedSyncOptions {
   readonly peers: IndexPeers;
@@ -161,21 +162,4 @@ class SharedSync implements SyncHandle {
   #changed(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-interface ToldState {
-  readonly state: ClusterState;
-  readonly types: ReadonlyMap<TypeKey, TypeState>;
-}
-
-function toldState(state: ClusterState): ToldState {
-  return { state, types: new Map(state.types.map((each) => [typeKey(each.type), each])) };
-}
-
-function partOf({ state, types: known }: ToldState, types: ReadonlySet<TypeKey>): PartState {
-  const { cluster, incarnation, fault } = state;
-  const isCurrent = (type: TypeState): boolean =>
-    fault === undefined && type.isWhole && type.phase === 'watching' && type.fault === undefined;
-  const told = [...types].flatMap((key) => known.get(key) ?? []);
-  return { cluster, incarnation, fault, types: told.filter((type) => !isCurrent(type)), hasTypes: known.size > 0 };
 }

@@ -3,14 +3,14 @@
 // clusters are kept until all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
+import type { ShardWriter, StoredType } from '../stores/store.ts';
 import { makeStoredTypes } from '../stores/stored-types.ts';
 import type { StoredTypes } from '../stores/stored-types.ts';
 import type { BatchLimits } from './follow/batch.ts';
-import { pause } from './follow/bounds.ts';
+import { makeSharedGate, pause, type SharedGate } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
-import type { SyncLog } from './cluster-sync-options.ts';
-import type { ClusterChoice, Selection } from './discover/selection.ts';
+import type { FollowedStore, SyncLog } from './cluster-sync-options.ts';
+import { choiceOf, type ClusterChoice, type Selection } from './discover/selection.ts';
 import type { MemberAsks } from './read-as.ts';
 import {
   defaultSyncTiming,
@@ -27,13 +27,22 @@ export interface SyncOptions {
   readonly areClustersKnown: Promise<void>;
   /** Makes the functions that send requests to a cluster: `makeAsks`, or a fake in tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
-  readonly store: IndexStore;
+  readonly store: FollowedStore;
+  /** What the store keeps, where others ask for it, too. */
+  readonly types?: StoredTypes;
   /**
    * As whom the rows of a cluster are written, by the UID of its record. Undefined: another process writes them, so the
    * cluster is not followed here, and its rows are not forgotten. Absent for a store of one process.
    */
   readonly writerOf?: (uid: string) => ShardWriter | undefined;
+  /**
+   * True: rows of clusters that are unknown or go are kept. Who knows the clusters of all processes forgets them
+   * (shards/unregistered.ts).
+   */
+  readonly keepsUnknown?: boolean;
   readonly selection: Selection;
+  /** The gate for the lists of all clusters; one of its own, for {@link listsAtOnce}, where absent. */
+  readonly lists?: SharedGate;
   readonly log: SyncLog;
   readonly timing?: Partial<SyncTiming>;
   readonly limits?: BatchLimits;
@@ -46,6 +55,8 @@ export interface SyncOptions {
 /** A new cluster waits a random time before its first request, up to this many milliseconds for each known cluster. */
 const spreadMs = 5;
 const longestSpreadMs = 5_000;
+/** A process reads so many lists at once. */
+export const listsAtOnce = 16;
 
 interface Entry {
   readonly sync: ClusterSync;
@@ -57,7 +68,7 @@ interface Entry {
  * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index store cannot be read
  */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
-  const types = makeStoredTypes(options.store);
+  const types = options.types ?? makeStoredTypes(options.store);
   return new FollowedClusters(options, types, await types());
 }
 
@@ -75,12 +86,14 @@ class FollowedClusters implements SyncHandle {
   readonly #closing = new AbortController();
   readonly #unsubscribe: () => void;
   readonly #types: StoredTypes;
+  readonly #lists: SharedGate;
   #stored: readonly StoredType[];
 
   constructor(options: SyncOptions, types: StoredTypes, stored: readonly StoredType[]) {
     const { clusters, log } = options;
     this.#options = options;
     this.#types = types;
+    this.#lists = options.lists ?? makeSharedGate(listsAtOnce);
     this.#timing = { ...defaultSyncTiming, ...options.timing };
     this.#stored = stored;
     this.#unsubscribe = clusters.subscribe(({ type, record }) => {
@@ -88,6 +101,7 @@ class FollowedClusters implements SyncHandle {
       else if (this.#entries.has(record.spec.uid)) this.#end(record.spec);
     });
     for (const record of clusters.list()) this.#consider(record);
+    if (options.keepsUnknown === true) return;
     void this.#forgetUnknown().catch((error: unknown) => {
       log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
     });
@@ -120,7 +134,7 @@ class FollowedClusters implements SyncHandle {
   /** Starts following a cluster, applies a changed choice of types, or stops following it. */
   #consider({ spec }: ClusterRecord): void {
     if (!this.#isOurs(spec.uid)) return;
-    const choice = spec.problem?.reason === 'NameConflict' ? undefined : this.#options.selection(spec);
+    const choice = choiceOf(spec, this.#options.selection);
     const entry = this.#entries.get(spec.uid);
     if (choice === undefined) {
       if (entry !== undefined) this.#end(spec);
@@ -152,6 +166,7 @@ class FollowedClusters implements SyncHandle {
         stored: this.#stored.filter(
           ({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name,
         ),
+        lists: this.#lists.of(spec.uid),
         after: Promise.all([this.#endings.get(spec.name), this.#spread()]),
         timing: this.#timing,
         limits,
@@ -165,7 +180,7 @@ class FollowedClusters implements SyncHandle {
     this.#changed();
   }
 
-  /** Stops following a cluster and deletes its rows. */
+  /** Stops following a cluster and deletes its rows, unless others decide about them. */
   #end({ uid, name }: ClusterSpec): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
@@ -185,6 +200,7 @@ class FollowedClusters implements SyncHandle {
 
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
     await entry?.sync.close();
+    if (this.#options.keepsUnknown === true) return;
     const all = await this.#types();
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }

@@ -91,6 +91,18 @@ export function testLife(name: string, open: OpenStore): void {
       ]);
     });
 
+    test('what a follower notes with a position is kept until the next position', async () => {
+      const resumes = async () => (await followed()).map(({ position }) => position.resume);
+      const position = { resourceVersion: '5', confirmedAtMs: 1 };
+      await tested.apply(life.batch([], { position: { ...position, resume: '{"a":"\\u0000 ä"}' } }));
+      assert.deepEqual(await resumes(), ['{"a":"\\u0000 ä"}']);
+      await tested.apply(life.batch([life.row('a', 1)]));
+      await tested.reopen();
+      assert.deepEqual(await resumes(), ['{"a":"\\u0000 ä"}']);
+      await tested.apply(life.batch([], { position }));
+      assert.deepEqual(await resumes(), [undefined]);
+    });
+
     test('an incarnation that is forgotten goes row by row in the log', async () => {
       await tested.apply(life.batch(Array.from({ length: 2500 }, (_, i) => life.row(`pod-${i}`, 1))));
       await tested.apply(life.batch([life.row('settings', 1, { type: configMaps })], { type: configMaps }));

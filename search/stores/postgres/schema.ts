@@ -16,7 +16,13 @@
 // before the next change of the same id, or else the current body. Both log tables are partitioned by time, and old
 // partitions are dropped as a whole (feed/partitions.ts).
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
-// - `shard`: which process may write a shard and until when, by the database's clock.
+// - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
+// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`).
+// - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
+// `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
+// - `planner`: locked by the process that decides about `wanted`.
+// - `told`: what owners publish of how clusters are followed. `stamp` is taken from the only row of `told_stamp`, which
+// is locked until the commit is visible, so that whoever sees a stamp sees all before it.
 // - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed
 // type.
@@ -25,7 +31,7 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 1;
+export const schemaForm = 2;
 
 /** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
@@ -113,6 +119,25 @@ CREATE TABLE change_body (
 `;
 }
 
+/** Several processes follow clusters, each of them some. */
+const secondForm = `
+ALTER TABLE follow ADD COLUMN resume text NOT NULL DEFAULT '';
+ALTER TABLE shard DROP COLUMN until, ADD COLUMN wanted text NOT NULL DEFAULT '', ADD COLUMN moved timestamptz;
+CREATE TABLE replica (
+  name text PRIMARY KEY, born timestamptz NOT NULL, until timestamptz NOT NULL, weight float8 NOT NULL,
+  known int4[], uids text[], rates float8[] NOT NULL
+)${busy};
+CREATE TABLE planner (one bool PRIMARY KEY CHECK (one), at timestamptz NOT NULL);
+INSERT INTO planner VALUES (true, '-infinity');
+CREATE TABLE told_stamp (one bool PRIMARY KEY CHECK (one), last int8 NOT NULL)${busy};
+INSERT INTO told_stamp VALUES (true, 0);
+CREATE TABLE told (
+  uid text COLLATE "C" PRIMARY KEY, shard int2 NOT NULL, epoch int8 NOT NULL, stamp int8 NOT NULL,
+  info_stamp int8 NOT NULL, info text NOT NULL, numbers int8[] NOT NULL
+)${busy};
+CREATE INDEX told_by_stamp ON told (stamp);
+`;
+
 /**
  * How many row ids a process claims at a time: each value of the sequence `row_id` is the first of a block of this
  * size.
@@ -142,4 +167,5 @@ export interface MigrationContext {
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
+  () => secondForm,
 ];

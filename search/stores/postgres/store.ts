@@ -5,6 +5,7 @@ import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
+import type { Leases } from '../leases.ts';
 import type {
   Commit,
   Counted,
@@ -27,6 +28,7 @@ import { migrate } from './connection/migrate.ts';
 import { CommitFeed } from './feed/commit-feed.ts';
 import { ChangeLog } from './feed/log.ts';
 import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } from './feed/partitions.ts';
+import { PostgresLeases } from './leases/leases.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { WriteQueue } from './write/write-queue.ts';
 import { Writer } from './write/writer.ts';
@@ -45,11 +47,17 @@ export interface PostgresStoreOptions extends DatabaseOptions {
 const maxOffset = 100_000;
 const maintenanceMs = 60_000;
 
+/** An index that several processes write. */
+export interface SharedIndexStore extends IndexStore {
+  /** Which of them writes what. */
+  readonly leases: Leases;
+}
+
 /**
  * Connects, creates the tables if there are none, and opens the store.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects); the message says what to fix
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<IndexStore> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<SharedIndexStore> {
   const database = await openDatabase(options);
   try {
     await migrate(database);
@@ -78,8 +86,9 @@ interface Parts {
   readonly partitions: Partitions;
 }
 
-class PostgresStore implements IndexStore {
+class PostgresStore implements SharedIndexStore {
   readonly id: string;
+  readonly leases: Leases;
   readonly limits = { maxOffset };
   readonly #parts: Parts;
   readonly #queue: WriteQueue;
@@ -87,6 +96,7 @@ class PostgresStore implements IndexStore {
 
   constructor(parts: Parts, { writers = 2, onTrouble }: PostgresStoreOptions) {
     this.id = parts.id;
+    this.leases = new PostgresLeases(parts.database);
     this.#parts = parts;
     const { feed, versions, partitions } = parts;
     this.#queue = new WriteQueue(new Writer(parts.database), {
@@ -108,8 +118,8 @@ class PostgresStore implements IndexStore {
     }, maintenanceMs).unref();
   }
 
-  types(): Promise<readonly StoredType[]> {
-    return this.#parts.reader.types();
+  types(incarnation?: string): Promise<readonly StoredType[]> {
+    return this.#parts.reader.types(incarnation);
   }
 
   async catalogVersion(): Promise<string> {

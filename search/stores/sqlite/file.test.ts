@@ -80,7 +80,8 @@ describe('the file of the index', () => {
   test('an index of the first schema is kept, gets a name of its own and counts its last change as one of rights', () => {
     makeMarked();
     const older = new DatabaseSync(file());
-    older.exec(`DELETE FROM meta WHERE key IN ('store', 'rights', 'types'); PRAGMA user_version = 1`);
+    older.exec(`DELETE FROM meta WHERE key IN ('store', 'rights', 'types'); PRAGMA user_version = 1;
+      ALTER TABLE follow DROP COLUMN resume`);
     older.close();
     const { db, close } = open();
     const id = readStoreId(db);

@@ -9,7 +9,7 @@ import { newStoreId } from '../index-version.ts';
 export const applicationId = 0x50436978;
 
 /** `PRAGMA user_version`. A file with a larger value is set aside, one with a smaller value is migrated. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /** Slots of one incarnation are numbered within its own range: `slot = incarnation * slotsPerIncarnation + n`. */
 export const slotsPerIncarnation = 2 ** 20;
@@ -52,7 +52,7 @@ CREATE TABLE place (id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, added INTEG
 CREATE INDEX place_added ON place (added);
 CREATE TABLE follow (
   t INTEGER NOT NULL, inc INTEGER NOT NULL, info TEXT NOT NULL, version TEXT NOT NULL, confirmed INTEGER NOT NULL,
-  objects INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (t, inc)
+  objects INTEGER NOT NULL, bytes INTEGER NOT NULL, resume TEXT NOT NULL DEFAULT '', PRIMARY KEY (t, inc)
 ) WITHOUT ROWID;
 CREATE TABLE obj (
   id INTEGER PRIMARY KEY, t INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL, owner TEXT,
@@ -113,6 +113,8 @@ export const migrations: readonly ((db: DatabaseSync) => void)[] = [
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';
       INSERT INTO meta VALUES ('${metaKey.types}', 0)`,
     ),
+  // Version 3 kept nothing that a follower noted with its position.
+  (db) => void db.exec(`ALTER TABLE follow ADD COLUMN resume TEXT NOT NULL DEFAULT ''`),
 ];
 
 /** The id of the store in an open file. */

@@ -244,6 +244,11 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
     : undefined;
 }
 
+/** What of a cluster is indexed; undefined for nothing, also where another cluster has its name. */
+export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
+  return spec.problem?.reason === 'NameConflict' ? undefined : selection(spec);
+}
+
 /** Whether the choice names this very type: plural or singular, in any case, as PediaClusters may. */
 function isNamed(type: TypeInfo, { group, resource }: Pick<ResourceChoice, 'group' | 'resource'>): boolean {
   if (group !== type.group && group !== '*') return false;

@@ -16,7 +16,7 @@ import { type ReadAs } from '../sync-types.ts';
 import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 
-/** Limits for one cluster: lists that run at the same time, and bytes that were read but not committed yet. */
+/** Limits for one cluster, beside those of the process: lists at a time, and bytes that were not committed yet. */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
 
@@ -36,7 +36,9 @@ export interface TypeSetOptions extends Pick<
   readonly ask: AskMember;
   /** The ways to send requests to the member cluster. Each type chooses between them separately. */
   readonly asks: MemberAsks;
-  readonly store: IndexStore;
+  readonly store: Pick<IndexStore, 'types' | 'versions' | 'apply' | 'forget'>;
+  /** The gate for the lists of all clusters. */
+  readonly lists: Gate;
   readonly timing: SyncTiming;
   /**
    * Called with each object of a type that decides access (RBAC objects, namespaces, CRDs) that is listed or changes.
@@ -81,7 +83,7 @@ interface Followed {
 class FollowedTypes implements TypeSet {
   readonly #options: TypeSetOptions;
   readonly #followers = new Map<TypeKey, Followed>();
-  readonly #lists: Gate = makeGate(listsAtOnce);
+  readonly #lists: Gate;
   readonly #budget: ByteBudget = makeByteBudget(heldBytes);
   /**
    * Which identity reads each type. Kept apart from the followers, so that a restarted follower starts with the
@@ -92,6 +94,8 @@ class FollowedTypes implements TypeSet {
 
   constructor(options: TypeSetOptions) {
     this.#options = options;
+    const own = makeGate(listsAtOnce);
+    this.#lists = { run: (signal, work) => own.run(signal, () => options.lists.run(signal, work)) };
   }
 
   get size(): number {

@@ -1,4 +1,5 @@
-// Limits for one cluster: how many lists run at once, and how many bytes wait for the index store. Batches are
+// Limits: how many lists run at once, of one cluster and of the process, and how many bytes of a cluster wait for the
+// index store. Batches are
 // committed by their own timers. So a reader that waits for room does not prevent the commits that make room.
 
 /** Lets only a limited number of tasks run at the same time. */
@@ -26,6 +27,59 @@ export function makeGate(places: number): Gate {
         else next();
       }
     },
+  };
+}
+
+/** A gate that several clusters share. */
+export interface SharedGate {
+  /** The gate for tasks of one cluster. When a place is free, the cluster with the fewest running tasks is next. */
+  of(cluster: string): Gate;
+}
+
+export function makeSharedGate(places: number): SharedGate {
+  let free = places;
+  const running = new Map<string, number>();
+  const waiting = new Map<string, (() => void)[]>();
+  const count = (cluster: string, by: number): void => {
+    const now = (running.get(cluster) ?? 0) + by;
+    if (now === 0) running.delete(cluster);
+    else running.set(cluster, now);
+  };
+  const leave = (cluster: string): void => {
+    count(cluster, -1);
+    const others = [...waiting].filter(([, wakes]) => wakes.length > 0);
+    others.sort(([one], [other]) => (running.get(one) ?? 0) - (running.get(other) ?? 0));
+    const next = others[0];
+    if (next === undefined) {
+      free += 1;
+      waiting.clear();
+      return;
+    }
+    // Last among those with as many.
+    waiting.delete(next[0]);
+    waiting.set(...next);
+    count(next[0], 1);
+    next[1].shift()!();
+  };
+  return {
+    of: (cluster) => ({
+      async run(signal, work) {
+        signal.throwIfAborted();
+        if (free > 0) {
+          free -= 1;
+          count(cluster, 1);
+        } else {
+          const wakes = waiting.get(cluster) ?? [];
+          waiting.set(cluster, wakes);
+          await turn(signal, wakes);
+        }
+        try {
+          return await work();
+        } finally {
+          leave(cluster);
+        }
+      },
+    }),
   };
 }
 

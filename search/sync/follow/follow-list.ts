@@ -46,7 +46,11 @@ async function listNow(following: Following): Promise<void> {
     onProgress: (done, of) => void (following.listed = { done, of }),
     onObject: onObject && ((object) => onObject('there', object)),
   });
-  if (!isFull) batcher.reach({ resourceVersion: found.resourceVersion, confirmedAtMs: found.askedAtMs }, true);
+  if (!isFull) {
+    const { resourceVersion, askedAtMs: confirmedAtMs, newest } = found;
+    const resume = newest === undefined ? {} : { resume: JSON.stringify(newest) };
+    batcher.reach({ resourceVersion, confirmedAtMs, ...resume }, true);
+  }
   await batcher.flush();
   signal.throwIfAborted();
   following.isFull = false;

@@ -104,12 +104,12 @@ async function take(following: Following, line: Buffer): Promise<void> {
   const row = options.reader.read(event.object);
   const isGone = event.type === 'DELETED';
   if (row.resourceVersion !== '') following.resourceVersion = row.resourceVersion;
-  const position = { resourceVersion: following.resourceVersion, confirmedAtMs: atMs };
   if (!passes(options.filter, options.type.namespaced, row)) {
-    batcher.reach(position, false);
+    batcher.reach(following.positionAt(atMs), false);
     return;
   }
   if (!isGone) following.seen = seenOf(row) ?? following.seen;
+  const position = following.positionAt(atMs);
   if (event.type === 'ADDED') following.objects += 1;
   else if (isGone) following.objects = Math.max(0, following.objects - 1);
   options.onObject?.(isGone ? 'gone' : 'there', event.object);

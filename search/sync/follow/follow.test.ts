@@ -84,6 +84,23 @@ describe('a follower', () => {
     assert.equal(Object.keys(memberVersions(member)).length, 3);
   });
 
+  it('notices a member that went back and has got further than before until another process follows it', async (t) => {
+    const { member, start, agree } = site(t);
+    fill(member, 3);
+    const first = await start();
+    await agree();
+    await until(() => assert.equal(member.watches, 1));
+    const old = member.save();
+    member.put(pods, { namespace: 'a', name: 'lost' });
+    await agree();
+    await first.close();
+    member.restore(old);
+    for (let i = 0; i < 5; i += 1) member.put(pods, { namespace: 'a', name: 'p2' });
+    await start();
+    await agree();
+    assert.equal(Object.keys(memberVersions(member)).length, 3);
+  });
+
   it('lists nothing again where the object it saw last is still what it was, is forgotten, or was deleted since', async (t) => {
     const { member, start, agree } = site(t);
     fill(member, 3);

@@ -125,6 +125,7 @@ export class Following {
     this.objects = stored?.objects ?? 0;
     this.hasRows = this.objects > 0;
     this.committed = stored?.position;
+    if (this.resourceVersion !== '') this.seen = readSeen(stored?.position.resume);
     this.#isWhole = isSameForm && stored.position.resourceVersion !== '';
     this.#confirmedAtMs =
       stored === undefined || stored.position.confirmedAtMs === 0 ? undefined : stored.position.confirmedAtMs;
@@ -185,9 +186,18 @@ export class Following {
     if (isOther) this.options.onState();
   }
 
+  /**
+   * What to commit with the rows that were read so far, so that another process can go on from there.
+   * @param confirmedAtMs Unix milliseconds
+   */
+  positionAt(confirmedAtMs: number): SyncPosition {
+    const { resourceVersion, seen } = this;
+    return { resourceVersion, confirmedAtMs, ...(seen === undefined ? {} : { resume: JSON.stringify(seen) }) };
+  }
+
   /** Records that the rows were up to date at this time. @param atMs Unix milliseconds */
   confirmed(atMs: number): void {
-    this.batcher.reach({ resourceVersion: this.resourceVersion, confirmedAtMs: atMs }, false);
+    this.batcher.reach(this.positionAt(atMs), false);
     if (this.batcher.oldestMs === undefined) this.#confirmedAtMs = atMs;
   }
 
@@ -219,5 +229,18 @@ export class Following {
     await Promise.race([flushed, pause(graceMs, this.#writing.signal)]);
     this.#writing.abort();
     this.#phase = 'stopped';
+  }
+}
+
+/** What `positionAt` has noted; undefined for nothing, and for what another program has noted. */
+function readSeen(resume: string | undefined): SeenObject | undefined {
+  if (resume === undefined) return undefined;
+  try {
+    const { namespace, name, resourceVersion } = JSON.parse(resume) as Partial<SeenObject>;
+    return namespace === undefined || name === undefined || resourceVersion === undefined
+      ? undefined
+      : { namespace, name, resourceVersion };
+  } catch {
+    return undefined;
   }
 }

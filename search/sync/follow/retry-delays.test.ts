@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeFakeStore } from '../fake-store.fixture.ts';
 import { startClusterSync } from '../cluster-sync.ts';
+import { makeGate } from './bounds.ts';
 import { defaultRetryDelays, makeRetryDelays } from './retry-delays.ts';
 import { defaultSyncTiming } from '../sync-types.ts';
 
@@ -40,6 +41,7 @@ test('a cluster that does not answer is asked again after 1, 2, 4, 5, 5 and then
     store: makeFakeStore(),
     types: async () => [],
     stored: [],
+    lists: makeGate(1),
     after: Promise.resolve(),
     timing: defaultSyncTiming,
     log: { info: () => undefined, warn: () => undefined },

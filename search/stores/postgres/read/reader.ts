@@ -33,7 +33,7 @@ export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Re
     return { resourceVersion: versions.make(sequence), rightsVersion: rights === 0 ? '' : versions.make(rights) };
   };
   return {
-    types: () => inSnapshot(storedTypes),
+    types: (incarnation) => inSnapshot((snapshot) => storedTypes(snapshot, incarnation)),
     versions: (incarnation, type) => inSnapshot((snapshot) => storedVersions(snapshot, incarnation, type)),
     list: (query, scope, page) => readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits }),
     count: (query, scope, over) =>
@@ -105,15 +105,18 @@ async function* chunksOf(
   }
 }
 
-async function storedTypes({ rows }: Snapshot): Promise<readonly StoredType[]> {
-  const found = await rows<readonly [string, string, string, string, number, number]>(
-    piece(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects
-      FROM follow f JOIN incarnation i ON i.id = f.inc ORDER BY f.t, f.inc`),
+async function storedTypes({ rows, catalog }: Snapshot, incarnation?: string): Promise<readonly StoredType[]> {
+  const only = incarnation === undefined ? undefined : catalog.incarnations.get(incarnation);
+  if (incarnation !== undefined && only === undefined) return [];
+  const found = await rows<readonly [string, string, string, string, number, number, string]>(
+    piece(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
+      FROM follow f JOIN incarnation i ON i.id = f.inc
+      ${only === undefined ? '' : `WHERE f.shard = ${only.shard} AND f.inc = ${only.number}`} ORDER BY f.t, f.inc`),
   );
-  return found.map(([id, cluster, info, resourceVersion, confirmedAtMs, objects]) => ({
+  return found.map(([id, cluster, info, resourceVersion, confirmedAtMs, objects, resume]) => ({
     incarnation: { id, cluster },
     type: JSON.parse(info) as TypeInfo,
-    position: { resourceVersion, confirmedAtMs },
+    position: { resourceVersion, confirmedAtMs, ...(resume === '' ? {} : { resume }) },
     objects,
   }));
 }

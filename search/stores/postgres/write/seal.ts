@@ -50,7 +50,10 @@ export async function seal(
   client: ClientBase,
   { writers, log, beforeAt, catalogGrew }: Seal,
 ): Promise<number | undefined> {
-  const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()];
+  // In the same order everywhere: two transactions that lock the same rows then wait for each other, and not for ever.
+  const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()].sort(
+    (one, other) => one.shard - other.shard,
+  );
   const isSequenced = log.length > 0 || catalogGrew;
   if (!isSequenced && distinct.length === 0) return undefined;
   const fenceValues = [distinct.map(({ shard }) => shard), distinct.map(({ epoch }) => epoch)];

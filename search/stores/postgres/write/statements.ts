@@ -172,15 +172,16 @@ export async function writeFollows(client: ClientBase, { follows }: WriteSet): P
   const { rows } = await client.query<{ info: string; version: string; old_info: string | null; old_version: string }>(
     `WITH v AS (
       SELECT v.*, f.info AS old_info, f.version AS old_version
-      FROM unnest($1::int2[], $2::int4[], $3::int4[], $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[])
-        AS v (shard, inc, t, info, version, confirmed, objects, bytes)
+      FROM unnest($1::int2[], $2::int4[], $3::int4[], $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[],
+        $9::text[]) AS v (shard, inc, t, info, version, confirmed, objects, bytes, resume)
       LEFT JOIN follow f ON f.shard = v.shard AND f.inc = v.inc AND f.t = v.t
     ), written AS (
-      INSERT INTO follow (shard, inc, t, info, version, confirmed, objects, bytes)
+      INSERT INTO follow (shard, inc, t, info, version, confirmed, objects, bytes, resume)
       SELECT v.shard, v.inc, v.t, v.info, coalesce(v.version, v.old_version, ''), coalesce(v.confirmed, f.confirmed, 0),
-        v.objects, v.bytes FROM v LEFT JOIN follow f ON f.shard = v.shard AND f.inc = v.inc AND f.t = v.t
+        v.objects, v.bytes, coalesce(v.resume, f.resume, '') FROM v LEFT JOIN follow f ON f.shard = v.shard AND f.inc = v.inc AND f.t = v.t
       ON CONFLICT (shard, inc, t) DO UPDATE SET info = excluded.info, version = excluded.version,
-        confirmed = excluded.confirmed, objects = follow.objects + excluded.objects, bytes = follow.bytes + excluded.bytes
+        confirmed = excluded.confirmed, objects = follow.objects + excluded.objects, bytes = follow.bytes + excluded.bytes,
+        resume = excluded.resume
     )
     SELECT v.info, coalesce(v.version, v.old_version, '') AS version, v.old_info, v.old_version FROM v`,
     [
@@ -190,6 +191,7 @@ export async function writeFollows(client: ClientBase, { follows }: WriteSet): P
       changes.map(({ confirmedMs }) => confirmedMs),
       changes.map(({ objects }) => objects),
       changes.map(({ bytes }) => bytes),
+      changes.map(({ resume }) => resume),
     ],
   );
   return rows.some(

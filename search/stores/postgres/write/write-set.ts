@@ -84,6 +84,8 @@ export interface FollowChange {
   info: string;
   version: string | null;
   confirmedMs: number | null;
+  /** '' for none; null, as the two above: what there was stays. */
+  resume: string | null;
   objects: number;
   bytes: number;
 }
@@ -119,7 +121,7 @@ export class WriteSet {
       known.info = info;
       return known;
     }
-    const change = { target, info, version: null, confirmedMs: null, objects: 0, bytes: 0 };
+    const change = { target, info, version: null, confirmedMs: null, resume: null, objects: 0, bytes: 0 };
     this.follows.set(key, change);
     return change;
   }

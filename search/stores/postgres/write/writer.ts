@@ -114,6 +114,7 @@ export class Writer {
         // list.
         change.version = '';
         change.confirmedMs = 0;
+        change.resume = '';
         changes.set(t, change);
       }
       for (const { t, namespace, name, row } of found) set.delete(changes.get(t)!, { namespace, name }, row);
@@ -167,6 +168,7 @@ function gather(
   if (batch.position !== undefined) {
     follow.version = batch.position.resourceVersion;
     follow.confirmedMs = batch.position.confirmedAtMs;
+    follow.resume = batch.position.resume ?? '';
   }
   let deleted = 0;
   let written = 0;

@@ -203,15 +203,15 @@ class ReaderConnection {
 function storedTypes(sql: Sql, incarnation: string | undefined): readonly StoredType[] {
   const where = 'WHERE f.inc = (SELECT id FROM incarnation WHERE incarnation = ?)';
   return sql
-    .all<[string, string, string, string, number, number]>(
-      `SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects
+    .all<[string, string, string, string, number, number, string]>(
+      `SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
       FROM follow f CROSS JOIN incarnation i ON i.id = f.inc ${incarnation === undefined ? '' : where}`,
       incarnation === undefined ? [] : [incarnation],
     )
-    .map(([id, cluster, info, resourceVersion, confirmedAtMs, objects]) => ({
+    .map(([id, cluster, info, resourceVersion, confirmedAtMs, objects, resume]) => ({
       incarnation: { id, cluster },
       type: JSON.parse(info) as TypeInfo,
-      position: { resourceVersion, confirmedAtMs },
+      position: { resourceVersion, confirmedAtMs, ...(resume === '' ? {} : { resume }) },
       objects,
     }));
 }

@@ -274,7 +274,8 @@ export class Writer {
     // An extent that readers remember for the whole type does not include this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
     if (position === undefined) return;
-    this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
+    const { resourceVersion, confirmedAtMs, resume = '' } = position;
+    this.#statements.setPosition.run(resourceVersion, confirmedAtMs, resume, t, inc);
     if ((position.resourceVersion === '') !== ((known?.version ?? '') === '')) this.#typesChanged = true;
   }
 
@@ -354,8 +355,8 @@ function prepareAll(
     ),
     followed: db.prepare('SELECT t FROM follow WHERE inc = ?'),
     unfollow: db.prepare('DELETE FROM follow WHERE t = ? AND inc = ?'),
-    setPosition: db.prepare('UPDATE follow SET version = ?, confirmed = ? WHERE t = ? AND inc = ?'),
-    clearPosition: db.prepare(`UPDATE follow SET version = '', confirmed = 0 WHERE t = ? AND inc = ?`),
+    setPosition: db.prepare('UPDATE follow SET version = ?, confirmed = ?, resume = ? WHERE t = ? AND inc = ?'),
+    clearPosition: db.prepare(`UPDATE follow SET version = '', confirmed = 0, resume = '' WHERE t = ? AND inc = ?`),
     rowsOf: db.prepare(
       'SELECT place, name FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ? ORDER BY place, name LIMIT ?',
     ),

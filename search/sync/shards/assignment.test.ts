@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Situation } from '../../stores/leases.ts';
+import { assign } from './assignment.ts';
+
+const shardCount = 128;
+const all = Array<number>(shardCount).fill(1);
+
+/** Shards and who shall have them, over several rounds. */
+class Fleet {
+  replicas: Situation['replicas'];
+  readonly rows = Array<number>(shardCount).fill(0);
+  readonly rates = Array<number>(shardCount).fill(0);
+  wanted = Array<string>(shardCount).fill('');
+
+  constructor(...names: readonly string[]) {
+    this.replicas = names.map((name) => ({ name, weight: 1, known: all }));
+  }
+
+  round(lately = 0): { readonly moves: number; readonly changed: readonly number[] } {
+    const shards = this.wanted.map((wanted, shard) => {
+      return { shard, wanted, rows: this.rows[shard]!, rate: this.rates[shard]! };
+    });
+    const made = assign({ replicas: this.replicas, shards, lately });
+    for (const { shard, to } of made) this.wanted[shard] = to;
+    return { moves: made.filter(({ isMove }) => isMove).length, changed: made.map(({ shard }) => shard) };
+  }
+
+  settle(): number {
+    for (let rounds = 1; ; rounds += 1) {
+      if (this.round().changed.length === 0) return rounds;
+      assert.ok(rounds < 200, 'it never comes to rest');
+    }
+  }
+
+  counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(
+      this.replicas.map(({ name }) => [name, this.wanted.filter((each) => each === name).length]),
+    );
+  }
+}
+
+describe('who follows which shard', () => {
+  it('every shard with clusters has one replica, and each replica about its share', () => {
+    const fleet = new Fleet('a', 'b', 'c');
+    fleet.settle();
+    assert.ok(fleet.wanted.every((name) => name !== ''));
+    for (const count of Object.values(fleet.counts())) assert.ok(count >= 38 && count <= 47, `${count} shards`);
+  });
+
+  it('a replica that joins gets its share by at most four moves at a time, and nobody else gets anything', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.settle();
+    const before = [...fleet.wanted];
+    fleet.replicas = [...fleet.replicas, { name: 'c', weight: 1, known: all }];
+    for (let rounds = 0; ; rounds += 1) {
+      assert.ok(rounds < 100);
+      const { moves, changed } = fleet.round();
+      assert.equal(moves, changed.length);
+      assert.ok(moves <= 4, `${moves} moves`);
+      if (moves === 0) break;
+    }
+    assert.ok(fleet.counts()['c']! >= 34);
+    for (const [shard, name] of fleet.wanted.entries()) assert.ok(name === 'c' || name === before[shard]);
+  });
+
+  it('moves of the last ten seconds count: after four there is none', () => {
+    const fleet = new Fleet('a');
+    fleet.settle();
+    fleet.replicas = [...fleet.replicas, { name: 'b', weight: 1, known: all }];
+    assert.equal(fleet.round(4).changed.length, 0);
+    assert.equal(fleet.round(3).changed.length, 1);
+  });
+
+  it('what a replica had that died is given away at once, and nothing else moves more than it may', () => {
+    const fleet = new Fleet('a', 'b', 'c');
+    fleet.settle();
+    const orphans = fleet.wanted.flatMap((name, shard) => (name === 'c' ? [shard] : []));
+    fleet.replicas = fleet.replicas.filter(({ name }) => name !== 'c');
+    const { moves, changed } = fleet.round();
+    assert.ok(moves <= 4);
+    assert.deepEqual(
+      orphans.filter((shard) => !changed.includes(shard)),
+      [],
+    );
+    assert.ok(changed.length <= orphans.length + 4);
+  });
+
+  it('a shard goes only to a replica whose records have its clusters', () => {
+    const fleet = new Fleet('a', 'b');
+    const half = all.map((count, shard) => (shard < 64 ? count : 0));
+    fleet.replicas = [
+      { name: 'a', weight: 1, known: all },
+      { name: 'b', weight: 1, known: half },
+    ];
+    fleet.settle();
+    assert.ok(fleet.wanted.slice(64).every((name) => name === 'a'));
+    fleet.replicas = [
+      { name: 'a', weight: 1, known: half },
+      { name: 'b', weight: 1, known: all },
+    ];
+    fleet.round();
+    assert.ok(fleet.wanted.slice(64).every((name) => name === 'b'));
+  });
+
+  it('rows that belong to no record any more have an owner who may forget them, and empty shards have none', () => {
+    const fleet = new Fleet('a', 'b');
+    const none = all.map(() => 0);
+    fleet.replicas = fleet.replicas.map((replica) => ({ ...replica, known: none }));
+    fleet.rows[7] = 10;
+    fleet.settle();
+    assert.notEqual(fleet.wanted[7], '');
+    assert.ok(fleet.wanted.every((name, shard) => shard === 7 || name === ''));
+    fleet.rows[7] = 0;
+    fleet.settle();
+    assert.equal(fleet.wanted[7], '');
+  });
+
+  it('nothing changes while no replica knows its clusters', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.settle();
+    const before = [...fleet.wanted];
+    fleet.replicas = [];
+    fleet.round();
+    assert.deepEqual(fleet.wanted, before);
+  });
+
+  it('a shard with many rows and one with many changes count for more, and a weak replica gets less', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.rows[0] = 200 * 5_000;
+    fleet.rates[1] = 200 * 20;
+    fleet.settle();
+    assert.notEqual(fleet.wanted[0], fleet.wanted[1]);
+    const weak = new Fleet('a', 'b');
+    weak.replicas = [
+      { name: 'a', weight: 3, known: all },
+      { name: 'b', weight: 1, known: all },
+    ];
+    weak.settle();
+    assert.ok(weak.counts()['b']! <= 36, `${weak.counts()['b']} shards`);
+  });
+
+  it('loads that change a little move nothing', () => {
+    const fleet = new Fleet('a', 'b', 'c');
+    fleet.settle();
+    for (const shard of fleet.rates.keys()) fleet.rates[shard] = (shard % 7) / 10;
+    assert.equal(fleet.round().changed.length, 0);
+  });
+});

@@ -1,0 +1,133 @@
+// Decides which replica shall follow which shard. A shard stays where it is while that is well enough: each move ends
+// watches at one replica and begins them at another. Which replica is asked first for a shard depends on both names
+// alone (rendezvous hashing), so that a replica that comes takes from all others alike.
+import { createHash } from 'node:crypto';
+import type { Assignment, Situation } from '../../stores/leases.ts';
+
+/** Shards that are taken from living replicas within ten seconds, at most. */
+const mostMoves = 4;
+/** So many rows are as much work as the watches of one cluster, and so many changes a second. */
+const rowsPerCluster = 5_000;
+const changesPerCluster = 20;
+/** A replica with so much more or less than its share is worth a move. */
+const tolerance = 0.1;
+
+/** @returns what changes; nothing while no replica is ready */
+export function assign(situation: Situation): readonly Assignment[] {
+  return situation.replicas.length === 0 ? [] : new Plan(situation).made();
+}
+
+interface Replica {
+  readonly name: string;
+  readonly weight: number;
+  readonly known: readonly number[];
+  /** What it has to do, in clusters. */
+  load: number;
+}
+
+interface Shard {
+  readonly shard: number;
+  readonly load: number;
+  /** Those that may have it, the one to be asked first in front. */
+  readonly candidates: readonly Replica[];
+  /** Whose it was before. */
+  readonly before: string;
+  owner: Replica | undefined;
+}
+
+class Plan {
+  readonly #replicas: readonly Replica[];
+  readonly #shards: readonly Shard[];
+  readonly #moves = new Set<Shard>();
+  /** The load of a replica of weight 1 when all have their share. */
+  readonly #share: number;
+  #left: number;
+
+  constructor({ replicas, shards, lately }: Situation) {
+    this.#left = Math.max(0, mostMoves - lately);
+    this.#replicas = replicas.map((replica) => ({ ...replica, load: 0 }));
+    const byName = new Map(this.#replicas.map((replica) => [replica.name, replica]));
+    this.#shards = shards.map(({ shard, wanted, rows, rate }) => {
+      const clusters = Math.max(...replicas.map(({ known }) => known[shard]!));
+      const load = clusters + rows / rowsPerCluster + rate / changesPerCluster;
+      const owner = byName.get(wanted);
+      const candidates = this.#candidates(shard, clusters, rows);
+      // Who knows nothing of the shard follows nothing of it: it is free.
+      const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0);
+      return { shard, load, candidates, before: wanted, owner: keeps && candidates.length > 0 ? owner : undefined };
+    });
+    for (const { owner, load } of this.#shards) if (owner !== undefined) owner.load += load;
+    const load = this.#shards.reduce((sum, each) => sum + each.load, 0);
+    this.#share = load / this.#replicas.reduce((sum, { weight }) => sum + weight, 0);
+  }
+
+  made(): readonly Assignment[] {
+    for (const shard of this.#shards.toSorted((one, other) => other.load - one.load)) {
+      if (shard.owner === undefined && shard.candidates.length > 0) this.#give(shard, this.#choose(shard));
+    }
+    for (const shard of this.#shards) {
+      if (shard.owner !== undefined && !shard.candidates.includes(shard.owner)) this.#move(shard, this.#choose(shard));
+    }
+    for (let isBetter = true; isBetter && this.#left > 0;) isBetter = this.#balance();
+    return this.#shards
+      .filter(({ owner, before }) => (owner?.name ?? '') !== before)
+      .map((shard) => ({ shard: shard.shard, to: shard.owner?.name ?? '', isMove: this.#moves.has(shard) }));
+  }
+
+  /** Those that know the most clusters of the shard; all, where there are only rows that somebody must forget. */
+  #candidates(shard: number, clusters: number, rows: number): readonly Replica[] {
+    if (clusters === 0 && rows === 0) return [];
+    const scores = new Map(this.#replicas.map((replica) => [replica, score(replica, shard)]));
+    return this.#replicas
+      .filter(({ known }) => known[shard] === clusters)
+      .sort((one, other) => scores.get(other)! - scores.get(one)!);
+  }
+
+  /** The first that has room, or else the one with the least to do. */
+  #choose({ candidates, load }: Shard): Replica {
+    const most = (1 + tolerance) * this.#share;
+    const roomy = candidates.find((each) => each.load === 0 || each.load + load <= most * each.weight);
+    return roomy ?? candidates.toSorted((one, other) => one.load / one.weight - other.load / other.weight)[0]!;
+  }
+
+  #give(shard: Shard, to: Replica): void {
+    if (shard.owner !== undefined) shard.owner.load -= shard.load;
+    shard.owner = to;
+    to.load += shard.load;
+  }
+
+  #move(shard: Shard, to: Replica): void {
+    if (this.#left === 0) return;
+    this.#left -= 1;
+    this.#moves.add(shard);
+    this.#give(shard, to);
+  }
+
+  /** Moves one shard from who has most to do, if somebody has less to do even with it. @returns whether one was */
+  #balance(): boolean {
+    const fromMost = this.#replicas.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
+    for (const from of fromMost) {
+      const found = this.#shards
+        .filter((shard) => shard.owner === from && shard.load > 0 && !this.#moves.has(shard))
+        .flatMap((shard) => shard.candidates.map((to, rank) => ({ shard, to, rank })))
+        .filter(({ shard, to }) => this.#isWorth(shard, from, to))
+        .sort((one, other) => one.rank - other.rank || other.shard.load - one.shard.load)[0];
+      if (found === undefined) continue;
+      this.#move(found.shard, found.to);
+      return true;
+    }
+    return false;
+  }
+
+  #isWorth({ load }: Shard, from: Replica, to: Replica): boolean {
+    if (to === from || (to.load + load) / to.weight >= from.load / from.weight) return false;
+    const hasMuch = from.load / from.weight > this.#share * (1 + tolerance);
+    return hasMuch || to.load / to.weight < this.#share * (1 - tolerance);
+  }
+}
+
+/** Weighted rendezvous hashing: the replica with the highest score is the first for the shard. */
+function score({ name, weight }: { readonly name: string; readonly weight: number }, shard: number): number {
+  const digest = createHash('sha256').update(`${name}\0${shard}`).digest();
+  return -weight / Math.log((digest.readUIntBE(0, 6) + 1) / (2 ** 48 + 1));
+}

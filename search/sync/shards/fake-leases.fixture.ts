@@ -1,0 +1,98 @@
+// A table of leases in memory, with a clock that a test sets, for several replicas in one process.
+import type { Heartbeat, Leases, ToldState } from '../../stores/leases.ts';
+
+export interface FakeLeases extends Leases {
+  /** Milliseconds of the clock of the table. */
+  nowMs: number;
+  /** Whom each shard is meant for. */
+  readonly wanted: string[];
+  readonly owners: string[];
+  readonly epochs: number[];
+  /** While true, nothing is answered but an error. */
+  isAway: boolean;
+  readonly released: number[];
+}
+
+const leaseMs = 15_000;
+
+/** Shards are numbers at the end of UIDs, such as `r3`. */
+export function makeFakeLeases(shards = 4): FakeLeases {
+  const replicas = new Map<string, { readonly life: number; untilMs: number; uids: readonly string[] | undefined }>();
+  let lives = 0;
+  let stamp = 0;
+  const told = new Map<string, ToldState & { readonly stamp: number; readonly infoStamp: number }>();
+  const answer = async (): Promise<void> => {
+    if (table.isAway) throw new Error('away');
+  };
+  const table: FakeLeases = {
+    nowMs: 1_000_000,
+    wanted: Array<string>(shards).fill(''),
+    owners: Array<string>(shards).fill(''),
+    epochs: Array<number>(shards).fill(0),
+    isAway: false,
+    released: [],
+    shards,
+    shardOf: (uid) => Number(uid.slice(1)) % shards,
+    async beat({ replica, uids }: Heartbeat) {
+      await answer();
+      const known = replicas.get(replica) ?? { life: (lives += 1), untilMs: 0, uids: undefined };
+      known.untilMs = table.nowMs + leaseMs;
+      known.uids = uids ?? known.uids;
+      replicas.set(replica, known);
+      return { life: String(known.life), knowsUids: known.uids !== undefined, nowMs: table.nowMs };
+    },
+    async look() {
+      await answer();
+      for (const [name, { untilMs }] of replicas) if (untilMs < table.nowMs) replicas.delete(name);
+      return table.owners.map((owner, shard) => {
+        const isHeld = owner === '' || replicas.has(owner);
+        return { shard, owner, wanted: table.wanted[shard]!, epoch: table.epochs[shard]!, isHeld };
+      });
+    },
+    plan: async () => false,
+    async take(replica, numbers) {
+      await answer();
+      const free = numbers.filter((shard) => {
+        const owner = table.owners[shard]!;
+        return table.wanted[shard] === replica && (owner === '' || owner === replica || !replicas.has(owner));
+      });
+      return free.map((shard) => {
+        table.owners[shard] = replica;
+        return { shard, epoch: (table.epochs[shard]! += 1) };
+      });
+    },
+    async release(leases) {
+      await answer();
+      for (const { shard, epoch } of leases) {
+        table.released.push(shard);
+        if (table.epochs[shard] === epoch) table.owners[shard] = '';
+      }
+    },
+    leave: async (replica) => void replicas.delete(replica),
+    async registered() {
+      const all = [...replicas.values()].map(({ uids }) => uids);
+      return all.includes(undefined) ? undefined : new Set(all.flatMap((uids) => uids!));
+    },
+    async tell(states) {
+      await answer();
+      stamp += 1;
+      for (const state of states) {
+        if (state.epoch !== table.epochs[state.shard]) continue;
+        const before = told.get(state.uid);
+        const info = state.info ?? before!.info!;
+        told.set(state.uid, { ...state, info, stamp, infoStamp: state.info === undefined ? before!.infoStamp : stamp });
+      }
+    },
+    async told(after) {
+      await answer();
+      const states = [...told.values()]
+        .filter((each) => each.stamp > after)
+        .map(({ uid, shard, epoch, numbers, info, infoStamp }) => {
+          return { uid, shard, epoch, numbers, ...(infoStamp > after && info !== undefined ? { info } : {}) };
+        });
+      return { stamp, states };
+    },
+    untell: async (uids) => uids.forEach((uid) => told.delete(uid)),
+  };
+  return table;
+}

@@ -1,0 +1,261 @@
+// Follows clusters together with other replicas that share the store: each cluster is followed by one of them, and all
+// answer as if they followed it.
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import { choiceOf } from '../discover/selection.ts';
+import type { ClusterState, PartState, SyncFault, SyncHandle } from '../sync-types.ts';
+import { partOf } from '../told-state.ts';
+import { LeaseKeeper, type LeaseTiming } from './lease-keeper.ts';
+import { ShardFollowers, type ShardFollowersOptions } from './shard-followers.ts';
+import { ToldStates, type Told } from './told-states.ts';
+import { makeUnregistered } from './unregistered.ts';
+
+export interface ShardedSyncOptions extends Omit<ShardFollowersOptions, 'keeper' | 'onChange' | 'now'> {
+  /** How much of the work this replica takes, compared with others; 1 unless said. */
+  readonly weight?: number;
+  /** Name of this replica, for tests; otherwise made of the host's, another one after each start. */
+  readonly replica?: string;
+  readonly leaseTiming?: Partial<LeaseTiming>;
+  /** How long a cluster must be unknown to all replicas before its rows are forgotten, milliseconds. */
+  readonly forgetAfterMs?: number;
+}
+
+/** How all clusters are followed, by whichever replica. */
+export interface ShardedSync extends SyncHandle {
+  /**
+   * Unix milliseconds of the store's clock. Times of what was confirmed are of that clock, whoever followed, so ages
+   * must be measured by it.
+   */
+  now(): number;
+  /** The states of the clusters that this replica follows. */
+  own(): readonly ClusterState[];
+}
+
+const tellEveryMs = 1_000;
+/** Changes within this time are told together. */
+const gatherMs = 250;
+const forgetAfterMs = 60_000;
+const forgetEveryMs = 5_000;
+
+/**
+ * Begins. It resolves before any cluster is followed here: this replica knows then what others have told.
+ * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store does not answer
+ */
+export async function startShardedSync(options: ShardedSyncOptions): Promise<ShardedSync> {
+  const sync = new FollowedTogether(options);
+  try {
+    await sync.start();
+    return sync;
+  } catch (error) {
+    await sync.close();
+    throw error;
+  }
+}
+
+class FollowedTogether implements ShardedSync {
+  readonly #options: ShardedSyncOptions;
+  readonly #keeper: LeaseKeeper;
+  readonly #followers: ShardFollowers;
+  readonly #told: ToldStates;
+  readonly #forgetUnregistered: () => Promise<void>;
+  readonly #listeners = new Set<() => void>();
+  readonly #unsubscribe: () => void;
+  /** The clusters that are indexed, by UID. */
+  readonly #selected = new Map<string, ClusterSpec>();
+  /** As told to the store; undefined before all sources were read. Another array whenever it changes. */
+  #uids: readonly string[] | undefined;
+  #areKnown = false;
+  #unheld = '';
+  #timers: NodeJS.Timeout[] = [];
+  #gathering: NodeJS.Timeout | undefined;
+  #exchanging: Promise<void> = Promise.resolve();
+  #waitsToExchange = false;
+  #trouble: string | undefined;
+
+  constructor(options: ShardedSyncOptions) {
+    const { leases, clusters, areClustersKnown } = options;
+    this.#options = options;
+    this.#told = new ToldStates(leases);
+    this.#followers = new ShardFollowers({
+      ...options,
+      keeper: () => this.#keeper,
+      onChange: () => this.#ownChanged(),
+      now: () => this.#keeper.clock.atLeast(),
+    });
+    this.#keeper = this.#makeKeeper();
+    this.#forgetUnregistered = this.#makeForgetting();
+    this.#unsubscribe = clusters.subscribe(({ type, record }) => this.#consider(record.spec, type === 'DELETED'));
+    for (const { spec } of clusters.list()) this.#consider(spec, false);
+    void areClustersKnown.then(() => {
+      this.#areKnown = true;
+      this.#uids = [...this.#selected.keys()];
+    });
+  }
+
+  #makeKeeper(): LeaseKeeper {
+    const { leases, replica, weight = 1, leaseTiming } = this.#options;
+    return new LeaseKeeper({
+      leases,
+      replica: replica ?? `${hostname()} ${randomBytes(6).toString('hex')}`,
+      weight,
+      uids: () => this.#uids,
+      rates: () => this.#followers.rates(),
+      onTake: (lease) => this.#followers.begin(lease),
+      onDrop: (lease) => this.#followers.end(lease),
+      onLook: () => this.#looked(),
+      onTrouble: (error) => this.#note(error),
+      timing: leaseTiming,
+    });
+  }
+
+  #makeForgetting(): () => Promise<void> {
+    const { store, leases, log } = this.#options;
+    return makeUnregistered({
+      store: {
+        forget: (incarnation, type, lease) =>
+          this.#followers.write(lease!, () => store.forget(incarnation, type, lease)),
+      },
+      leases,
+      types: this.#followers.types,
+      leaseOf: (shard) => this.#keeper.held.get(shard),
+      onForgotten: (uids) => this.#told.forget(uids),
+      missingMs: this.#options.forgetAfterMs ?? forgetAfterMs,
+      localMs: () => performance.now(),
+      log,
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#keeper.start();
+    await this.#told.hear();
+    const forget = (): void => {
+      this.#exchanging = this.#exchanging.then(() => this.#forgetUnregistered()).catch(() => undefined);
+    };
+    this.#timers = [setInterval(() => this.#exchange(), tellEveryMs), setInterval(forget, forgetEveryMs)];
+  }
+
+  now(): number {
+    return this.#keeper.clock.atMost();
+  }
+
+  own(): readonly ClusterState[] {
+    return this.#followers.states().map(({ state }) => state);
+  }
+
+  state(): readonly ClusterState[] {
+    const own = this.own();
+    const followed = new Set(own.map(({ uid }) => uid));
+    const others = [...this.#selected.values()]
+      .filter(({ uid }) => !followed.has(uid))
+      .map((spec): ClusterState => {
+        const told = this.#told.of(spec.uid);
+        const fault = this.#faultOf(spec, told);
+        if (told !== undefined) return { ...told.state, cluster: spec.name, fault };
+        return { cluster: spec.name, uid: spec.uid, incarnation: undefined, fault, types: [], refused: [] };
+      });
+    return [...own, ...others].sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
+  }
+
+  stateOf(types: ReadonlySet<TypeKey>): readonly PartState[] {
+    const own = this.#followers.handles().flatMap((handle) => handle.stateOf(types));
+    const others: PartState[] = [];
+    for (const spec of this.#selected.values()) {
+      if (this.#followers.of(this.#shardOf(spec.uid)) !== undefined) continue;
+      const told = this.#told.of(spec.uid);
+      const fault = this.#faultOf(spec, told);
+      if (told === undefined) {
+        others.push({ cluster: spec.name, incarnation: undefined, fault, types: [], hasTypes: false });
+      } else {
+        others.push({ ...partOf({ ...told, state: { ...told.state, fault } }, types), cluster: spec.name });
+      }
+    }
+    return [...own, ...others];
+  }
+
+  confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
+    const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
+    const own = this.#followers.of(this.#shardOf(uid))?.confirmedAtMs(incarnation, type);
+    const told = this.#told.of(uid);
+    if (told?.state.incarnation?.id !== incarnation) return own;
+    // Both are true: who has just taken over knows no more at first than what is stored.
+    const theirs = told.types.get(typeKey(type))?.confirmedAtMs;
+    return own === undefined || theirs === undefined ? (own ?? theirs) : Math.max(own, theirs);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    for (const timer of [...this.#timers, this.#gathering]) clearTimeout(timer);
+    await this.#exchanging;
+    await this.#keeper.close();
+    clearTimeout(this.#gathering);
+  }
+
+  #consider(spec: ClusterSpec, isGone: boolean): void {
+    const isSelected = !isGone && choiceOf(spec, this.#options.selection) !== undefined;
+    const isOther = isSelected !== this.#selected.has(spec.uid);
+    if (isSelected) this.#selected.set(spec.uid, spec);
+    else this.#selected.delete(spec.uid);
+    if (!isOther) return;
+    if (this.#areKnown) this.#uids = [...this.#selected.keys()];
+    this.#changed();
+  }
+
+  /** Also said while a replica that has died is not replaced yet: what it told last is getting old. */
+  #faultOf({ name, uid }: ClusterSpec, told: Told | undefined): SyncFault | undefined {
+    const shard = this.#keeper.states[this.#shardOf(uid)];
+    if (shard?.isHeld === true) return told?.state.fault;
+    const message = `no process of the gateway follows cluster "${name}" at the moment; one takes it over within seconds`;
+    return { reason: 'Unavailable', message };
+  }
+
+  #shardOf(uid: string): number {
+    return this.#options.leases.shardOf(uid);
+  }
+
+  #looked(): void {
+    const unheld = this.#keeper.states.filter(({ isHeld }) => !isHeld).map(({ shard }) => shard);
+    if (unheld.join() === this.#unheld) return;
+    this.#unheld = unheld.join();
+    this.#changed();
+  }
+
+  #ownChanged(): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined;
+      this.#exchange();
+    }, gatherMs).unref();
+    this.#changed();
+  }
+
+  /** Tells and hears. What fails here fails in the next heartbeat, too, which says so. */
+  #exchange(): void {
+    if (this.#waitsToExchange) return;
+    this.#waitsToExchange = true;
+    const exchange = async (): Promise<void> => {
+      this.#waitsToExchange = false;
+      await this.#told.tell(this.#followers.states());
+      if (await this.#told.hear()) this.#changed();
+    };
+    this.#exchanging = this.#exchanging.then(exchange).catch(() => undefined);
+  }
+
+  #note(error: unknown): void {
+    const { log } = this.#options;
+    const message = error === undefined ? undefined : error instanceof Error ? error.message : String(error);
+    if (message === this.#trouble) return;
+    this.#trouble = message;
+    if (message === undefined) log.info({}, 'index: leases of clusters are renewed again');
+    else log.warn({ detail: message }, 'index: leases of clusters cannot be renewed; following ends before they do');
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ClusterState, TypeState } from '../sync-types.ts';
+import { makeFakeLeases } from './fake-leases.fixture.ts';
+import { ToldStates } from './told-states.ts';
+
+const info: TypeState['type'] = {
+  group: '',
+  resource: 'pods',
+  version: 'v1',
+  versions: ['v1'],
+  kind: 'Pod',
+  singular: 'pod',
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  convertible: false,
+};
+
+function stateOf(more: Partial<TypeState> = {}): ClusterState {
+  const type: TypeState = {
+    type: info,
+    isChosen: true,
+    phase: 'watching',
+    isWhole: true,
+    objects: 7,
+    rate: 0,
+    lagMs: 0,
+    confirmedAtMs: 1_000_000,
+    fault: undefined,
+    ...more,
+  };
+  const incarnation = { id: 'r1/life', cluster: 'm1' };
+  return { cluster: 'm1', uid: 'r1', incarnation, fault: undefined, types: [type], refused: [] };
+}
+
+function bench() {
+  const table = makeFakeLeases();
+  table.epochs[1] = 3;
+  const told: number[] = [];
+  const tell = table.tell.bind(table);
+  table.tell = (states) => {
+    told.push(states.length);
+    return tell(states);
+  };
+  return { table, told, owner: new ToldStates(table), reader: new ToldStates(table) };
+}
+
+const lease = { shard: 1, epoch: 3 };
+
+describe('what replicas tell each other of clusters', () => {
+  it('everybody knows what the owner knows: phase, fault, incarnation, confirmation and count', async () => {
+    const { owner, reader } = bench();
+    const state = stateOf({ phase: 'failing', fault: { reason: 'Refused', message: 'it answers with 503' } });
+    await owner.tell([{ state, lease }]);
+    assert.equal(await reader.hear(), true);
+    assert.deepEqual(reader.of('r1')?.state, state);
+    const never = stateOf({ confirmedAtMs: undefined });
+    await owner.tell([{ state: never, lease }]);
+    await reader.hear();
+    assert.deepEqual(reader.of('r1')?.state.types[0], never.types[0]);
+  });
+
+  it('what has not changed is not told again, and a confirmation that is little newer neither', async () => {
+    const { owner, reader, told } = bench();
+    await owner.tell([{ state: stateOf(), lease }]);
+    await reader.hear();
+    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_001_000, objects: 8, rate: 3, lagMs: 9 }), lease }]);
+    assert.deepEqual(told, [1, 0]);
+    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_005_000, objects: 8 }), lease }]);
+    assert.deepEqual(told, [1, 0, 1]);
+    assert.equal(await reader.hear(), false, 'times and counts are no news');
+    assert.deepEqual(reader.of('r1')?.state, stateOf({ confirmedAtMs: 1_005_000, objects: 8 }));
+  });
+
+  it('who has lost the lease is not heard, and who has it tells everything anew', async () => {
+    const { table, owner, reader } = bench();
+    await owner.tell([{ state: stateOf(), lease }]);
+    table.epochs[1] = 4;
+    await new ToldStates(table).tell([{ state: stateOf({ phase: 'listing' }), lease: { shard: 1, epoch: 4 } }]);
+    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease }]);
+    await reader.hear();
+    assert.equal(reader.of('r1')?.state.types[0]?.phase, 'listing');
+    table.epochs[1] = 5;
+    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease: { shard: 1, epoch: 5 } }]);
+    await reader.hear();
+    assert.equal(reader.of('r1')?.state.types[0]?.phase, 'failing');
+  });
+
+  it('what could not be told is told when the store is back', async () => {
+    const { table, owner, reader } = bench();
+    table.isAway = true;
+    await assert.rejects(owner.tell([{ state: stateOf(), lease }]));
+    table.isAway = false;
+    await owner.tell([{ state: stateOf(), lease }]);
+    await reader.hear();
+    assert.equal(reader.of('r1')?.epoch, 3);
+  });
+});
