@@ -1,8 +1,6 @@
 // Puts the index together: the store, the sync that follows members into it, the rights, and the answers. Who a caller
 // is and what it may do comes from the gateway as functions (authorizer, outgoing identity); nothing here decides it
 // again.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/model/records.ts';
 import type { ClusterStore } from '../cache/model/store.ts';
@@ -15,18 +13,15 @@ import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
-import { readContinueKeys } from './continue-keys.ts';
-import type { IndexPeers } from './peers.ts';
 import { makeMemberReviews } from './member-reviews.ts';
-import { makeModeFile } from './rights/mode-file.ts';
+import { openStore, type OpenedStore, type StoreOptions } from './opened-store.ts';
 import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
+import type { DatabaseStatus } from './stores/postgres/store.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
 import { makeStoredTypes } from './stores/stored-types.ts';
-import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
-import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
@@ -43,23 +38,12 @@ import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
 
-/** As much of a log as the index writes to. */
-export interface IndexLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 /** What the index is made of. */
-export interface IndexOptions {
-  /** Folder that is the index's alone; made when it is not there. */
-  readonly folder: string;
+export interface IndexOptions extends StoreOptions {
   /** Undefined: the common kinds. */
   readonly resources: readonly string[] | undefined;
   /** Names or a label selector; undefined: all. */
   readonly clusters: string | undefined;
-  /** Infinity for no limit. */
-  readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
   /** Who decides what is seen of clusters without a label that says it; `auto` unless said otherwise. */
   readonly rights?: RightsChoice | undefined;
@@ -80,17 +64,9 @@ export interface IndexOptions {
   readonly statusJson: StatusJson;
   /** `version.Info` of the gateway. */
   readonly version: () => object;
-  readonly log: IndexLog;
-  /**
-   * The store cannot go on: close this index and start another. May be called several times, and
-   * before this one has started.
-   */
-  readonly onBroken: () => void;
   readonly timing?: Partial<SyncTiming>;
   /** By what the index's own times are shortened for a test; 1 otherwise. */
   readonly timeScale: number;
-  /** Other processes that answer from the same folder; undefined: there are none. */
-  readonly peers?: IndexPeers | undefined;
 }
 
 /** An index that runs. */
@@ -106,6 +82,8 @@ export interface Index {
   settled(): Promise<void>;
   /** Open watches. */
   readonly watchers: number;
+  /** How its database stands; undefined for SQLite. */
+  readonly database?: (() => DatabaseStatus) | undefined;
   /** Decisions that were compared with the member's own since the start. */
   rightsSamples(): readonly RightsSamples[];
   close(): Promise<void>;
@@ -128,31 +106,19 @@ const rightsPollMs = 8_000;
  * that cannot be read
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const { folder } = options;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const selection = makeSelection(options.resources, options.clusters);
-  const store = await openStore(options);
+  const opened = await openStore(options);
+  const { store, continueKeys } = opened;
   const closers: (() => void | Promise<void>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     for (const end of closers.splice(0).toReversed()) await end();
   };
   try {
-    const continueKeys = readContinueKeys(folder);
-    const following = await (options.peers === undefined
-      ? followClusters(options, store, selection)
-      : startSharedSync({
-          peers: options.peers,
-          writing: store.writing,
-          start: () => followClusters(options, store, selection),
-          onBroken: (error) => {
-            options.log.error({ err: error }, 'index: members cannot be followed');
-            options.onBroken();
-          },
-        }));
+    const following = await follow(options, opened, selection);
     closers.push(() => following.close());
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
-    const rights = openRights(options, store, sync, samples);
+    const rights = openRights(options, opened, sync, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
@@ -165,6 +131,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
       settled: dependencies.settled,
+      database: opened.database,
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;
@@ -177,27 +144,24 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOptions): Promise<WrittenStore> {
-  const settings: SqliteOptions = {
-    directory: join(folder, 'sqlite'),
-    ...(maxBytes === Infinity ? {} : { maxBytes }),
-    onDamage: (message) => log.error({}, `index: ${message}`),
-    onBroken,
-    onStopped: (types) => {
-      if (types.length > 0)
-        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
-      else log.info({}, 'index: there is room again');
+/** Follows the members, or learns how the process that writes the index does. */
+async function follow(
+  options: IndexOptions,
+  { store, writing }: OpenedStore,
+  selection: Selection,
+): Promise<SyncHandle> {
+  const start = (): Promise<SyncHandle> => followClusters(options, store, selection);
+  const { peers, postgres, log, onBroken } = options;
+  if (peers === undefined || postgres !== undefined) return await start();
+  return await startSharedSync({
+    peers,
+    writing,
+    start,
+    onBroken: (error) => {
+      log.error({ err: error }, 'index: members cannot be followed');
+      onBroken();
     },
-  };
-  if (peers === undefined) return Object.assign(await openSqliteStore(settings), { writing: Promise.resolve() });
-  const store = await openSharedStore({ ...settings, mayWrite: () => !peers.isEnding() });
-  void store.writing.then(() => log.info({}, 'index: this process writes it'));
-  return store;
-}
-
-interface WrittenStore extends IndexStore {
-  /** Resolves when this process writes it. */
-  readonly writing: Promise<void>;
+  });
 }
 
 function followClusters(
@@ -219,18 +183,16 @@ function followClusters(
 /** @param samples counts are kept here, for metrics */
 function openRights(
   options: IndexOptions,
-  store: IndexStore,
+  { store, modeMemory }: OpenedStore,
   sync: SyncView,
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
-  const { folder, records, connections, identity, log } = options;
+  const { records, connections, identity, log } = options;
   return makeScopes({
     store,
     ...(options.rights === undefined ? {} : { choice: options.rights }),
     confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
-    memory: makeModeFile(join(folder, 'rights.json'), (error) =>
-      log.error({ err: error }, 'index: what clusters said of their authorizers could not be kept'),
-    ),
+    memory: modeMemory,
     onSample: (cluster, result) => {
       const key = JSON.stringify([cluster, result]);
       samples.set(key, { cluster, result, count: (samples.get(key)?.count ?? 0) + 1 });

@@ -18,12 +18,13 @@
 //
 // `sequencer` is one row, locked last by each commit that changed something: whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object, `catalog` grows with each new type, incarnation or followed
-// type. `store` is one row: the id of the store, and `trimmed`, after which all changes are in the log.
+// type. `store` is one row: the id of the store, and `trimmed`, after which all changes are in the log. `shared_value`
+// has what all processes must have alike beside the rows (shared-values.ts).
 import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** The form of the tables this program writes; it refuses a newer one. */
-export const schemaForm = 1;
+export const schemaForm = 2;
 
 /** Comment of the table `form`, by which a schema of this program is known. */
 export const schemaMark = 'index of Portcullis';
@@ -134,4 +135,5 @@ export interface MigrationContext {
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
+  () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
 ];

@@ -24,10 +24,12 @@ import type {
 import type { BodyLimits } from '../body-budget.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './connection/database.ts';
 import { migrate } from './connection/migrate.ts';
+import { schemaForm } from './schema.ts';
 import { CommitFeed } from './feed/commit-feed.ts';
 import { ChangeLog } from './feed/log.ts';
 import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } from './feed/partitions.ts';
 import { openReader, type Reader } from './read/reader.ts';
+import { SharedValues } from './shared-values.ts';
 import { WriteQueue } from './write/write-queue.ts';
 import { Writer } from './write/writer.ts';
 
@@ -42,6 +44,33 @@ export interface PostgresStoreOptions extends DatabaseOptions {
   readonly onTrouble?: (message: string) => void;
 }
 
+/** An index in PostgreSQL, with what only such a one has. */
+export interface PostgresStore extends IndexStore {
+  readonly shared: SharedValues;
+  /** How it stands, as of its last question to the database, a quarter of a second ago. */
+  status(): DatabaseStatus;
+}
+
+/** How a process and its database get on. Counts are of this process since it opened the store. */
+export interface DatabaseStatus {
+  /** `host:port/database as user`. */
+  readonly name: string;
+  /** Form of the tables. */
+  readonly form: number;
+  /** Why the database does not answer, with what to do; undefined when it answers. */
+  readonly fault: string | undefined;
+  /** Milliseconds since it last said which change is the newest. */
+  readonly lagMs: number;
+  /** Age of the oldest change from which a watch can go on, milliseconds; as of a minute ago. */
+  readonly logAgeMs: number;
+  /** Connections of the pool, and questions that wait for one. */
+  readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
+  /** Transactions that changed something. */
+  readonly commits: number;
+  /** Milliseconds that writes spent on numbers of the sequencer, most of it waiting for other commits. */
+  readonly sequencerWaitMs: number;
+}
+
 const maxOffset = 100_000;
 const maintenanceMs = 60_000;
 
@@ -49,7 +78,7 @@ const maintenanceMs = 60_000;
  * Connects, makes the tables if there are none, and opens the store.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects) with what to mend
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<IndexStore> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const database = await openDatabase(options);
   try {
     await migrate(database);
@@ -61,7 +90,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const log = new ChangeLog(database, versions);
     const feed = new CommitFeed(database, log, id, (await log.moment()).lastUs);
     const reader = openReader({ database, storeId: id, bodyLimits: options.bodyLimits });
-    return new PostgresStore({ id, database, versions, log, feed, reader, partitions }, options);
+    const oldestUs = await log.oldestUs();
+    return new OpenStore({ id, database, versions, log, feed, reader, partitions, oldestUs }, options);
   } catch (error) {
     await database.close();
     throw error;
@@ -76,22 +106,33 @@ interface Parts {
   readonly feed: CommitFeed;
   readonly reader: Reader;
   readonly partitions: Partitions;
+  readonly oldestUs: number;
 }
 
-class PostgresStore implements IndexStore {
+class OpenStore implements PostgresStore {
   readonly id: string;
   readonly limits = { maxOffset };
+  readonly shared: SharedValues;
   readonly #parts: Parts;
   readonly #queue: WriteQueue;
   readonly #maintenance: NodeJS.Timeout;
+  #commits = 0;
+  #sequencerWaitMs = 0;
+  #oldestUs: number;
 
   constructor(parts: Parts, { writers = 2, onTrouble }: PostgresStoreOptions) {
     this.id = parts.id;
     this.#parts = parts;
+    this.#oldestUs = parts.oldestUs;
+    this.shared = new SharedValues(parts.database);
     const { feed, versions, partitions } = parts;
-    this.#queue = new WriteQueue(new Writer(parts.database), {
+    const writer = new Writer(parts.database, (tookMs) => void (this.#sequencerWaitMs += tookMs));
+    this.#queue = new WriteQueue(writer, {
       lanes: writers,
-      onCommit: (lastUs) => feed.committed(lastUs),
+      onCommit: (lastUs) => {
+        this.#commits += 1;
+        feed.committed(lastUs);
+      },
       versionOf: (lastUs) => versions.make(lastUs ?? feed.lastUs),
       mend: async (error) => {
         if (!lacksPartition(error)) return false;
@@ -102,6 +143,7 @@ class PostgresStore implements IndexStore {
     const maintain = async (): Promise<void> => {
       await partitions.extend();
       await partitions.trim();
+      this.#oldestUs = await parts.log.oldestUs();
     };
     this.#maintenance = setInterval(() => {
       maintain().catch((error: unknown) => onTrouble?.(`the log of the index is not kept up: ${String(error)}`));
@@ -182,6 +224,21 @@ class PostgresStore implements IndexStore {
 
   onCommit(listener: (resourceVersion: string) => void): () => void {
     return this.#parts.feed.subscribe((lastUs) => listener(this.#parts.versions.make(lastUs)));
+  }
+
+  status(): DatabaseStatus {
+    const { database, feed } = this.#parts;
+    const { totalCount, idleCount, waitingCount } = database.pool;
+    return {
+      name: database.name,
+      form: schemaForm,
+      fault: feed.fault,
+      lagMs: feed.lagMs,
+      logAgeMs: Math.max(0, Date.now() - this.#oldestUs / 1000),
+      pool: { open: totalCount, idle: idleCount, waiting: waitingCount },
+      commits: this.#commits,
+      sequencerWaitMs: this.#sequencerWaitMs,
+    };
   }
 
   async close(): Promise<void> {

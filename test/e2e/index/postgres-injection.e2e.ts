@@ -11,7 +11,7 @@ import { rowWrite, typeInfo, type ModelRow } from '../../../search/stores/confor
 import { rowsOf, TestedStore } from '../../../search/stores/conformance/tested-store.fixture.ts';
 import { hostileValues, loneSurrogate } from '../../attack/index/index-corpus.ts';
 import { postgresStores } from '../../site/postgres-store.fixture.ts';
-import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = { id: 'record/system', cluster: 'alpha' };
@@ -56,7 +56,7 @@ const exact: Readonly<Record<string, (text: string) => Partial<ListQuery>>> = {
   'namespace of an owner': (text) => ({ owner: { name: text, namespaces: [text], seniority: 0 } }),
 };
 
-describe('hostile texts in an index in PostgreSQL', () => {
+describe('hostile texts in an index in PostgreSQL', needsPostgres, () => {
   let server: PostgresServer;
   let tested: TestedStore;
   before(async () => {

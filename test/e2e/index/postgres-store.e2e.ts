@@ -3,9 +3,9 @@ import { after, before, describe } from 'node:test';
 
 import { conformance } from '../../../search/stores/conformance/conformance.fixture.ts';
 import { postgresStores } from '../../site/postgres-store.fixture.ts';
-import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
 
-describe('the index in PostgreSQL', () => {
+describe('the index in PostgreSQL', needsPostgres, () => {
   let server: PostgresServer;
   before(async () => {
     server = await startPostgresServer();

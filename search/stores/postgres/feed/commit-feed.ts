@@ -22,6 +22,8 @@ export class CommitFeed {
   #isAskedAgain = false;
   #client: Client | undefined;
   #notify: NodeJS.Timeout | undefined;
+  #fault: string | undefined;
+  #heardAtMs = performance.now();
 
   constructor(database: Database, log: Pick<ChangeLog, 'moment'>, storeId: string, lastUs: number) {
     this.#database = database;
@@ -35,6 +37,16 @@ export class CommitFeed {
   /** Time of the newest change this process knows of; all changes up to it are readable. */
   get lastUs(): number {
     return this.#lastUs;
+  }
+
+  /** Why the database did not answer when it was asked last; undefined when it did. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Milliseconds since the database last said which change is the newest. */
+  get lagMs(): number {
+    return performance.now() - this.#heardAtMs;
   }
 
   /** Called with the time of the last change whenever there are new ones. Returns the function that ends it. */
@@ -83,9 +95,13 @@ export class CommitFeed {
     }
     this.#asking = this.#log
       .moment()
-      .then(({ lastUs }) => this.advance(lastUs))
+      .then(({ lastUs }) => {
+        this.#fault = undefined;
+        this.#heardAtMs = performance.now();
+        this.advance(lastUs);
+      })
       // The database is away: readers say so, and the next round tries again.
-      .catch(() => undefined)
+      .catch((error: unknown) => void (this.#fault = error instanceof Error ? error.message : String(error)))
       .finally(() => {
         this.#asking = undefined;
         const again = this.#isAskedAgain;
