@@ -184,6 +184,8 @@ export interface IndexStore {
    */
   readonly id: string;
   readonly limits: StoreLimits;
+  /** True: what it cannot answer now it can later, without being opened anew, as a database that is away. */
+  readonly comesBack?: boolean;
 
   /** What is kept, of every incarnation or of one. There are tens of thousands: see stored-types.ts. */
   types(incarnation?: string): Promise<readonly StoredType[]>;

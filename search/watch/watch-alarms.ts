@@ -9,6 +9,7 @@ export class WatchAlarms {
   #isAwake = true;
   #resolve: () => void = () => undefined;
   #ends: readonly (() => void)[] = [];
+  #later: NodeJS.Timeout | undefined;
 
   /** Sets all of them; `end` ends them. */
   set(
@@ -32,6 +33,12 @@ export class WatchAlarms {
     this.wake();
   }
 
+  /** Rings once after so many milliseconds. */
+  ringIn(alarm: Alarm, ms: number): void {
+    clearTimeout(this.#later);
+    this.#later = setTimeout(() => this.ring(alarm), ms);
+  }
+
   /** Whether it has rung since it was last taken. */
   take(alarm: Alarm): boolean {
     return this.#rung.delete(alarm);
@@ -53,6 +60,7 @@ export class WatchAlarms {
   }
 
   end(): void {
+    clearTimeout(this.#later);
     for (const end of this.#ends) end();
   }
 }

@@ -2,11 +2,14 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
-import type { IndexRequest } from '../api/request.ts';
+import { isError, type IndexRequest } from '../api/request.ts';
 import type { Page } from '../stores/store.ts';
 import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';
+
+/** How often a watch asks a database that is away. */
+const awayMs = 1_000;
 
 /** Watches until one side ends it. @throws GatewayError (rejects) only while nothing was sent */
 export async function watchRows(
@@ -28,7 +31,7 @@ export async function watchRows(
   const run = new WatchRun(body, question, dependencies, before ?? scope, position);
   try {
     await begin(run, page, question);
-    await follow(run, body, alarms, question);
+    await follow(run, body, alarms, question, dependencies);
     body.end();
   } catch (error) {
     await fail(error, body, request, dependencies);
@@ -42,21 +45,31 @@ async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }:
   if (marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
 }
 
-/** Changes, as they come, until the client is gone or the time is up. */
+/**
+ * Changes, as they come, until the client is gone or the time is up. While a database is away there are none, and the
+ * watch waits: if each client began anew, all of them would list at the moment in which it is back.
+ */
 async function follow(
   run: WatchRun,
   body: AnswerBody,
   alarms: WatchAlarms,
   { bookmarks }: WatchQuestion,
+  { store }: WatchDependencies,
 ): Promise<void> {
   while (!body.isOver) {
-    if (alarms.take('rightsChanged')) await run.followRights();
-    const isMore = await run.sendChanges();
-    const isBookmarkDue = alarms.take('bookmarkDue');
     const isTimeUp = alarms.take('timeUp');
-    if (bookmarks && (isBookmarkDue || isTimeUp)) await run.bookmark();
+    try {
+      if (alarms.take('rightsChanged')) await run.followRights();
+      const isMore = await run.sendChanges();
+      const isBookmarkDue = alarms.take('bookmarkDue');
+      if (bookmarks && (isBookmarkDue || isTimeUp)) await run.bookmark();
+      if (isMore && !isTimeUp) continue;
+    } catch (error) {
+      if (store.comesBack !== true || !isError(error, 'INDEX_UNAVAILABLE')) throw error;
+      alarms.ringIn('rightsChanged', awayMs);
+    }
     if (isTimeUp) return;
-    if (!isMore) await alarms.idle();
+    await alarms.idle();
   }
 }
 

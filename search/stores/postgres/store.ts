@@ -112,6 +112,7 @@ interface Parts {
 class OpenStore implements PostgresStore {
   readonly id: string;
   readonly limits = { maxOffset };
+  readonly comesBack = true;
   readonly shared: SharedValues;
   readonly #parts: Parts;
   readonly #queue: WriteQueue;
