@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 8);
+  assert.equal(valueSets().length, 9);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,7 +52,7 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, shared] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
@@ -92,4 +92,12 @@ test('what a value says arrives in the configuration', async () => {
   assert.equal(wide!.workers, 2);
   assert.equal(first!.workers, 1);
   assert.equal(wide!.opsListen.host, '127.0.0.1');
+  assert.deepEqual(shared!.index!.store, {
+    url:
+      'postgres://portcullis@fleet-rw.databases.svc:5432/portcullis?sslmode=verify-full&sslrootcert=/etc/portcullis/index-store-ca/ca.crt' +
+      '&sslcert=/etc/portcullis/index-store-client/tls.crt&sslkey=/etc/portcullis/index-store-client/tls.key',
+    passwordFile: '/etc/portcullis/index-store/password',
+    schema: 'fleet',
+    connections: 20,
+  });
 });

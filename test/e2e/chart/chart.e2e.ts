@@ -83,8 +83,8 @@ test('helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('the eight value sets render as their goldens say', async () => {
-  assert.equal(valueSets().length, 8);
+test('the nine value sets render as their goldens say', async () => {
+  assert.equal(valueSets().length, 9);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
     assert.equal(code, 0, `${name}: ${stderr}`);
@@ -137,6 +137,15 @@ test('the schema refuses typing mistakes and impossible values, and templates re
     [['kubeconfigSecrets[0].name=a,kubeconfigSecrets[0].key=b'], /sources does not list kubeconfig/],
     [['index.resources=pods'], /index\.resources needs room: set state\.sizeLimit/],
     [['index.apiService=true,replicas=1'], /need index\.resources/],
+    [
+      ['index.apiService=true,index.resources=pods,state.sizeLimit=1Gi'],
+      /need replicas=1 or index\.store=postgres: in SQLite each replica/,
+    ],
+    [['index.store=postgres'], /index\.store=postgres needs index\.resources/],
+    [['index.store=postgres,index.resources=pods'], /needs index\.postgres\.host/],
+    [['index.store=postgres,index.resources=pods,index.postgres.host=db'], /needs index\.postgres\.existingSecret/],
+    [['index.store=postgres,index.postgres.sslmode=prefer'], /sslmode/],
+    [['index.store=postgres,index.postgres.user=a:b'], /user/],
     [['audit.webhook.kubeconfigSecret=a'], /audit\.webhook need audit\.policy/],
     [['audit.policy=a,audit.log.path='], /audit\.policy needs audit\.log\.path/],
     [['limits.maxUserRequestInflight=1'], /maxUserRequestInflight/],
