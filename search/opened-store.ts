@@ -52,7 +52,7 @@ export interface OpenedStore {
 
 const keyBytes = 32;
 
-/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code when the folder cannot be written */
+/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code for the folder */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return options.postgres === undefined ? await openInFolder(options) : await openInDatabase(options, options.postgres);
 }

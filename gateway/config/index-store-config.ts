@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { checkServerUrl } from '../../search/stores/postgres/connection/address.ts';
 import type { Fault } from './values.ts';
-import type { Written } from './written.ts';
 
 /** The database of the index. */
 export interface IndexStoreConfig {
@@ -28,6 +27,15 @@ export interface IndexStoreInput {
   readonly indexStoreConnections?: string | number;
 }
 
+/** Where they were written: flags win over the file, whose relative paths begin at its folder. */
+interface WrittenStore {
+  readonly flags: IndexStoreInput;
+  readonly file: IndexStoreInput;
+  readonly folder: string;
+  readonly merged: IndexStoreInput;
+  readonly fault: Fault;
+}
+
 const text = z.string().min(1);
 
 /** Their schema in the configuration file. */
@@ -47,7 +55,7 @@ const leastConnections = 4;
 const mostConnections = 1000;
 
 /** The database of the index; undefined for SQLite. `fault` is called for each setting that is wrong. */
-export function readIndexStore(written: Written, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
+export function readIndexStore(written: WrittenStore, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
   const { flags, merged, fault } = written;
   const url = merged.indexStore ?? (environment[indexStoreVariable] || 'sqlite');
   if (url === 'sqlite') {
@@ -95,7 +103,7 @@ function refuseWithoutDatabase(given: IndexStoreInput, fault: Fault): void {
   }
 }
 
-function passwordFileOf({ flags, file, folder }: Written): string | undefined {
+function passwordFileOf({ flags, file, folder }: WrittenStore): string | undefined {
   if (flags.indexStorePasswordFile !== undefined) return resolve(flags.indexStorePasswordFile);
   return file.indexStorePasswordFile === undefined ? undefined : resolve(folder, file.indexStorePasswordFile);
 }

@@ -9,7 +9,7 @@ export class SharedValues {
     this.#database = database;
   }
 
-  /** Undefined when nobody has kept one. @throws GatewayError (rejects), as all here, while the database cannot answer */
+  /** Undefined when nobody has kept one. @throws GatewayError (rejects), as all here, while the database is away */
   async read(name: string): Promise<Buffer | undefined> {
     const text = `SELECT value FROM ${this.#database.schema}.shared_value WHERE name = $1`;
     const [row] = await this.#database.query<[Buffer]>(text, [name]);

@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
-import type { BodyLimits } from '../../../search/stores/body-budget.ts';
-import { TestedStore } from '../../../search/stores/conformance/tested-store.fixture.ts';
-import { openSqliteStore } from '../../../search/stores/sqlite/store.ts';
-import { postgresStores } from '../../site/postgres-store.fixture.ts';
-import { needsPostgres, startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { askedArbitrary, hostileBatches } from './hostile-questions.ts';
-import { countAnswers, listAnswer, type AskedQuestion } from './store-answers.ts';
+import type { BodyLimits } from '../../../../search/stores/body-budget.ts';
+import { TestedStore } from '../../../../search/stores/conformance/tested-store.fixture.ts';
+import { openSqliteStore } from '../../../../search/stores/sqlite/store.ts';
+import { postgresStores } from '../../../site/postgres-store.fixture.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { askedArbitrary, hostileBatches } from '../hostile-questions.ts';
+import { countAnswers, listAnswer, type AskedQuestion } from '../store-answers.ts';
 
 const questions = Number(process.env.PORTCULLIS_STORE_QUESTIONS ?? 1000);
 const seed = Number(process.env.PORTCULLIS_STORE_SEED ?? 1);

@@ -1,5 +1,5 @@
-// Gateways with their index in a real PostgreSQL, on real members: what kubectl sees, what one gateway gives and another
-// goes on from, and what happens to the door and to the index while the database is in trouble.
+// Gateways with their index in a real PostgreSQL, on real members: what kubectl sees, what one gateway gives and
+// another goes on from, and what happens to the door and to the index while the database is in trouble.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -7,17 +7,17 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { startControlPlane } from '../../controlplane/fixture.ts';
-import type { ControlPlane } from '../../controlplane/fixture.ts';
-import { freePort } from '../../controlplane/processes.ts';
-import { startGatewayProcess } from '../../gateway-process.ts';
-import type { GatewayProcess } from '../../gateway-process.ts';
-import { eventually } from '../../site/polling.ts';
-import { needsPostgres, startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { openRaw, requestBytes } from '../../site/raw-client.ts';
+import { startControlPlane } from '../../../controlplane/fixture.ts';
+import type { ControlPlane } from '../../../controlplane/fixture.ts';
+import { freePort } from '../../../controlplane/processes.ts';
+import { startGatewayProcess } from '../../../gateway-process.ts';
+import type { GatewayProcess } from '../../../gateway-process.ts';
+import { eventually } from '../../../site/polling.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { openRaw, requestBytes } from '../../../site/raw-client.ts';
 
 const run = promisify(execFile);
-const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
+const program = new URL('../../../../bin/portcullis.mjs', import.meta.url).pathname;
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const configMaps = '/api/v1/namespaces/team-a/configmaps';
 const list = `${index}/proxy${configMaps}`;

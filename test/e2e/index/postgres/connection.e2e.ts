@@ -4,10 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
 
-import { createAuthority } from '../../controlplane/certificates.ts';
-import { freePort } from '../../controlplane/processes.ts';
-import { needsPostgres, startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { openPostgresStore, type PostgresStoreOptions } from '../../../search/stores/postgres/store.ts';
+import { createAuthority } from '../../../controlplane/certificates.ts';
+import { freePort } from '../../../controlplane/processes.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../../search/stores/postgres/store.ts';
 
 let server: PostgresServer;
 /** Files of certificates by name. */
