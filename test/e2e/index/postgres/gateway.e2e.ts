@@ -128,6 +128,12 @@ async function says(gateway: GatewayProcess, pattern: RegExp): Promise<string> {
   });
 }
 
+/** Open watches on the index of a gateway. */
+async function watchers(gateway: GatewayProcess): Promise<number> {
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+  return Number(/^portcullis_index_watchers (\d+)$/m.exec(metrics)![1]);
+}
+
 /** Watches with a real kubectl: the names it has printed so far. */
 async function watch(gateway: GatewayProcess): Promise<readonly string[]> {
   const kubeconfig = join(plane.dir, `index-${gateway.port}.kubeconfig`);
@@ -138,6 +144,7 @@ async function watch(gateway: GatewayProcess): Promise<readonly string[]> {
   const kubectl = plane.binaries['kubectl']!;
   const { stdout } = await run(kubectl, [...args, 'get', 'configmaps', '-o', 'name'], { env });
   const there = stdout.trim().split('\n').length;
+  const open = await watchers(gateway);
   const child = spawn(kubectl, [...args, 'get', 'configmaps', '--watch', '-o', 'name'], {
     env,
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -145,7 +152,8 @@ async function watch(gateway: GatewayProcess): Promise<readonly string[]> {
   ends.push(() => child.kill('SIGKILL'));
   const seen: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => seen.push(line.replace('configmap/', '')));
-  await eventually('it watches', () => seen.length === there);
+  // kubectl lists first, and asks for the watch after it has printed.
+  await eventually('it watches', async () => seen.length === there && (await watchers(gateway)) > open);
   seen.splice(0);
   return seen;
 }
