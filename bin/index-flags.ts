@@ -28,6 +28,17 @@ export function addIndexFlags(command: Command): Command {
         'one of them (default: auto). Rows are decided by the rights of whoever asks',
     )
     .option(
+      '--index-store <sqlite|postgres://…>',
+      'where the index is kept: in the data directory, or in a PostgreSQL database, postgres://USER@HOST:PORT/DATABASE with ' +
+        'the parameters of libpq, that several gateways may share (default: PORTCULLIS_INDEX_STORE, or sqlite)',
+    )
+    .option(
+      '--index-store-password-file <file>',
+      'password of the database, read for each connection (default: PORTCULLIS_INDEX_STORE_PASSWORD)',
+    )
+    .option('--index-store-schema <name>', 'schema of its tables, made when it is not there (default: portcullis)')
+    .option('--index-store-connections <number>', 'connections of one process to the database at most (default: 10)')
+    .option(
       '--allowed-proxy-subresources <list>',
       "what Clusterpedia's paths of one cluster forward to it, as the caller: pods/log,exec,… (default: nothing)",
     );

@@ -1,7 +1,5 @@
 // Assembles the index: the store, the sync that follows clusters into it, the rights, and the answers. Who a caller is
 // and what they may do is decided by functions of the gateway (authorizer, outgoing identity), never here.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/model/records.ts';
 import type { ClusterStore } from '../cache/model/store.ts';
@@ -14,19 +12,16 @@ import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
-import { readContinueKeys } from './continue-keys.ts';
-import type { IndexPeers } from './peers.ts';
 import { makeMemberReviews } from './member-reviews.ts';
-import { makeModeFile } from './rights/mode-file.ts';
+import { openStore, type OpenedStore, type StoreOptions } from './opened-store.ts';
 import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { OpenScopes } from './rights/scopes.ts';
 import type { Leases } from './stores/leases.ts';
+import type { DatabaseStatus } from './stores/postgres/store.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
 import { makeStoredTypes } from './stores/stored-types.ts';
-import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
-import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
@@ -45,23 +40,12 @@ import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
 
-/** The methods of a log that the index uses. */
-export interface IndexLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 /** What an index is made from. */
-export interface IndexOptions {
-  /** A folder only for the index. It is created when it does not exist. */
-  readonly folder: string;
+export interface IndexOptions extends StoreOptions {
   /** Types to index, such as `pods` or `deployments.apps`. Undefined: the common types. */
   readonly resources: readonly string[] | undefined;
   /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
-  /** The largest size of the index in bytes; Infinity means no limit. */
-  readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
   /** How rights are decided for clusters without a label that says so; `auto` by default. */
   readonly rights?: RightsChoice | undefined;
@@ -82,17 +66,9 @@ export interface IndexOptions {
   readonly statusJson: StatusJson;
   /** Gives the gateway's `version.Info` for `/version`. */
   readonly version: () => object;
-  readonly log: IndexLog;
-  /**
-   * Called when the store has failed for good: close this index and start another. May be called several times, also
-   * before this index has started.
-   */
-  readonly onBroken: () => void;
   readonly timing?: Partial<SyncTiming>;
   /** Factor for the index's own time limits; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
-  /** The other processes that answer from the same folder. Undefined: there are none. */
-  readonly peers?: IndexPeers | undefined;
 }
 
 /** A running index. */
@@ -114,6 +90,8 @@ export interface Index {
   rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
+  /** State of its database; undefined for SQLite. */
+  readonly database?: (() => DatabaseStatus) | undefined;
   /** How many decisions were compared with the clusters' own answers since the start, by result. */
   rightsSamples(): readonly RightsSamples[];
   close(): Promise<void>;
@@ -140,32 +118,20 @@ const rightsPollMs = 8_000;
  *   used; Error when the selection of types or clusters is not valid
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const { folder } = options;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const selection = makeSelection(options.resources, options.clusters);
-  const store = await openStore(options);
+  const opened = await openStore(options);
+  const { store, continueKeys } = opened;
   const closers: (() => void | Promise<void>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     for (const end of closers.splice(0).toReversed()) await end();
   };
   try {
-    const continueKeys = readContinueKeys(folder);
-    const following: Following = await (options.peers === undefined
-      ? followClusters(options, store, selection)
-      : startSharedSync({
-          peers: options.peers,
-          writing: store.writing,
-          start: () => followClusters(options, store, selection),
-          onBroken: (error) => {
-            options.log.error({ err: error }, 'index: members cannot be followed');
-            options.onBroken();
-          },
-        }));
+    const following = await follow(options, opened, selection);
     closers.push(() => following.close());
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
     const now = (): number => following.now?.() ?? Date.now();
-    const rights = openRights(options, store, { sync, now }, samples);
+    const rights = openRights(options, opened, { sync, now }, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
@@ -184,6 +150,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
           isRegistered: (incarnation) => recordOf(options.records, incarnation) !== undefined,
           closed: closed.signal,
         }),
+      database: opened.database,
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;
@@ -196,29 +163,24 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-async function openStore({ folder, maxBytes, log, onBroken, peers }: IndexOptions): Promise<WrittenStore> {
-  const settings: SqliteOptions = {
-    directory: join(folder, 'sqlite'),
-    ...(maxBytes === Infinity ? {} : { maxBytes }),
-    onDamage: (message) => log.error({}, `index: ${message}`),
-    onBroken,
-    onStopped: (types) => {
-      if (types.length > 0)
-        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
-      else log.info({}, 'index: there is room again');
+/** Follows the members, or learns how the process that writes the index does. */
+async function follow(
+  options: IndexOptions,
+  { store, leases, writing }: OpenedStore,
+  selection: Selection,
+): Promise<Following> {
+  const start = (): Promise<Following> => followClusters(options, store, leases, selection);
+  const { peers, postgres, log, onBroken } = options;
+  if (peers === undefined || postgres !== undefined) return await start();
+  return await startSharedSync({
+    peers,
+    writing,
+    start,
+    onBroken: (error) => {
+      log.error({ err: error }, 'index: members cannot be followed');
+      onBroken();
     },
-  };
-  if (peers === undefined) return Object.assign(await openSqliteStore(settings), { writing: Promise.resolve() });
-  const store = await openSharedStore({ ...settings, mayWrite: () => !peers.isEnding() });
-  void store.writing.then(() => log.info({}, 'index: this process writes it'));
-  return store;
-}
-
-interface WrittenStore extends IndexStore {
-  /** Resolves when this process has become the one that writes the store. */
-  readonly writing: Promise<void>;
-  /** Of a store that several processes write: which of them writes what. */
-  readonly leases?: Leases;
+  });
 }
 
 /** Absent `now`: this process's own clock. */
@@ -226,7 +188,8 @@ type Following = SyncHandle & Partial<Pick<ShardedSync, 'now'>>;
 
 function followClusters(
   { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
-  store: Pick<WrittenStore, 'leases'> & IndexStore,
+  store: IndexStore,
+  leases: Leases | undefined,
   selection: Selection,
 ): Promise<Following> {
   const settings = {
@@ -238,7 +201,6 @@ function followClusters(
     log,
     ...(timing === undefined ? {} : { timing }),
   };
-  const { leases } = store;
   return leases === undefined ? startSync({ ...settings, store }) : startShardedSync({ ...settings, store, leases });
 }
 
@@ -250,18 +212,16 @@ function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation):
 /** Makes the rights of the index. @param samples results of comparisons are counted here, for metrics */
 function openRights(
   options: IndexOptions,
-  store: IndexStore,
+  { store, modeMemory }: OpenedStore,
   { sync, now }: { readonly sync: SyncView; readonly now: () => number },
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
-  const { folder, records, connections, identity, log } = options;
+  const { records, connections, identity, log } = options;
   return makeScopes({
     store,
     ...(options.rights === undefined ? {} : { choice: options.rights }),
     confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
-    memory: makeModeFile(join(folder, 'rights.json'), (error) =>
-      log.error({ err: error }, 'index: what clusters said of their authorizers could not be kept'),
-    ),
+    memory: modeMemory,
     onSample: (cluster, result) => {
       const key = JSON.stringify([cluster, result]);
       samples.set(key, { cluster, result, count: (samples.get(key)?.count ?? 0) + 1 });

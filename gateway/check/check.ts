@@ -21,6 +21,7 @@ import { clusterFindings } from './clusters-now.ts';
 import { fileWeaknesses } from './files.ts';
 import type { WatchedFile } from './files.ts';
 import { hubWeaknesses } from './hub.ts';
+import { indexStoreWeaknesses } from './index-store.ts';
 import { currentContextWeaknesses, secretFilesOf } from './kubeconfigs.ts';
 import { settingsWeaknesses } from './settings.ts';
 import { authenticationWeaknesses, rulesWeaknesses, tokenFileWeaknesses } from './users.ts';
@@ -90,6 +91,11 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
   const modes = fileWeaknesses(files);
   weaknesses.push(...modes.weaknesses);
   unread.push(...modes.unread);
+  const { index } = config;
+  if (index?.store !== undefined) {
+    const { store } = index;
+    await look('--index-store', () => indexStoreWeaknesses(store, options));
+  }
   await look('clusters', async () => {
     const found = await clusterFindings(config, options);
     unread.push(...found.unread);
@@ -164,6 +170,7 @@ async function watchedFiles(
   };
   add(config.tokenAuthFile, 'secret', 'token file');
   add(config.tls?.keyFile, 'secret', 'private key');
+  add(config.index?.store?.passwordFile, 'secret', "password of the index's database");
   add(config.hub?.clusterProxy?.keyFile, 'secret', 'private key');
   add(config.clientCaFile, 'decision', 'client CA');
   add(config.authentication.configFile, 'decision', 'authentication configuration');

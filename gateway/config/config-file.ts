@@ -12,7 +12,7 @@ import { hubFileFields } from './hub-config.ts';
 import { identityFileFields } from './identity-config.ts';
 import { indexFileFields } from './index-config.ts';
 import { limitsFileFields } from './limits-config.ts';
-import { readText } from './read-text.ts';
+import { readText } from './values.ts';
 
 const text = z.string().min(1);
 const seconds = z.number().min(0).max(3600);

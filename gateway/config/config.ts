@@ -14,6 +14,7 @@ import type { HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
 import type { IdentityInput } from './identity-config.ts';
 import { readIndexConfig } from './index-config.ts';
+import { readIndexStore } from './index-store-config.ts';
 import { readLimitsConfig } from './limits-config.ts';
 import { readListeners } from './listeners-config.ts';
 import { readLogins } from './logins-config.ts';
@@ -50,7 +51,7 @@ export function readConfig(
     hub: isSelf ? undefined : readHubConfig(flags, fromFolder, fault, inPod, environment),
     audit: readAuditConfig(auditInput(flags), auditInput(file), folder, fault),
     limits: readLimitsConfig(merged, fault),
-    index: readIndexConfig(merged, fault),
+    index: readIndexConfig(merged, fault, readIndexStore(written, environment)),
     tracing: readTracingConfig(flags, file, folder, environment, (one) => void faults.push(one)),
     outgoing: readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault),
     workers: readWorkers(merged, fault),

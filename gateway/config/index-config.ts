@@ -10,6 +10,8 @@ import { makeSelection, parseResources, splitResources } from '../../search/sync
 import { parseAllowedSubresources } from '../api/index/index-subresources.ts';
 import type { AllowedSubresources } from '../api/index/index-subresources.ts';
 import { parseDuration } from '../../lib/duration.ts';
+import { indexStoreFileFields } from './index-store-config.ts';
+import type { IndexStoreConfig, IndexStoreInput } from './index-store-config.ts';
 import { parseSize } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
@@ -35,6 +37,8 @@ export interface IndexConfig {
   readonly forwardedSubresources?: AllowedSubresources;
   /** Where the index is stored; undefined means the folder `index` in the data directory. */
   readonly folder?: string;
+  /** The PostgreSQL that holds the index; undefined means SQLite in the folder. */
+  readonly store?: IndexStoreConfig;
   /**
    * True when the index starts together with the gateway. When false, it starts with the first request for it, or at
    * once if it is already on disk.
@@ -43,7 +47,7 @@ export interface IndexConfig {
 }
 
 /** The index settings as the operator wrote them, before they are checked. */
-export interface IndexInput {
+export interface IndexInput extends IndexStoreInput {
   readonly indexResources?: string | readonly string[];
   readonly indexClusters?: string;
   readonly indexMaxBytes?: string | number;
@@ -63,6 +67,7 @@ export const indexFileFields = {
   indexRightsMaxAge: text.optional(),
   indexRights: text.optional(),
   indexIdentity: text.optional(),
+  ...indexStoreFileFields,
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
@@ -75,16 +80,20 @@ const leastBytes = 16 * 1024 ** 2;
  * Checks the index settings; undefined when the index is switched off (`--index-resources none`). `fault` is called for
  * each setting that is wrong.
  * @param given the flags, or where a flag is absent the configuration file
+ * @param store the database that holds the index; undefined for SQLite
  */
 export function readIndexConfig(
   given: IndexInput & { readonly identity?: string | undefined; readonly importPolicies?: boolean | undefined },
   fault: Fault,
+  store?: IndexStoreConfig,
 ): IndexConfig | undefined {
   const written = given.indexResources;
   const resources = typeof written === 'string' ? splitResources(written) : written;
   if (resources?.length === 1 && resources[0] === 'none') return undefined;
   if (resources?.length === 0)
     fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
+  if (store !== undefined && given.indexMaxBytes !== undefined)
+    fault('--index-max-bytes', 'is for SQLite: the disk of a database is bounded where the database runs');
   attempt('--index-resources', fault, () => parseResources(resources ?? []));
   attempt('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
   const forwarded = given.allowedProxySubresources;
@@ -99,8 +108,13 @@ export function readIndexConfig(
     ...readRights(given.indexRights, fault),
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
+    ...(store === undefined ? {} : { store }),
     // Imported clusters are to be followed without a question.
-    startsAtOnce: resources !== undefined || given.indexClusters !== undefined || given.importPolicies === true,
+    startsAtOnce:
+      resources !== undefined ||
+      given.indexClusters !== undefined ||
+      given.importPolicies === true ||
+      store !== undefined,
   });
 }
 

@@ -1,4 +1,6 @@
-// What all sections of the configuration share: the report of a fault, and the parsing of lists.
+// What all sections of the configuration share: the report of a fault, the parsing of lists, and the reading of files.
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
 
 /** Reports that a flag, or the key of the same name in the configuration file, is wrong. */
 export type Fault = (flag: string, message: string) => void;
@@ -11,4 +13,18 @@ export function listOf(names: string | undefined): readonly string[] {
 /** The object without the fields that are undefined. */
 export function definedOf<T extends object>(input: T): T {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T;
+}
+
+/**
+ * Reads a text file.
+ * @throws ConfigurationError that names the file and the system's error code
+ */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError([
+      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
+    ]);
+  }
 }

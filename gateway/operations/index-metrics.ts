@@ -3,7 +3,8 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import type { Index } from '../../search/index.ts';
-import { registerRead, single } from './read-metric.ts';
+import type { DatabaseStatus } from '../../search/stores/postgres/store.ts';
+import { by, registerRead, single } from './read-metric.ts';
 import type { MetricValues } from './read-metric.ts';
 
 type TypeStates = ReturnType<Index['state']>[number]['types'];
@@ -11,9 +12,13 @@ type TypeStates = ReturnType<Index['state']>[number]['types'];
 /**
  * Registers the metrics of the index.
  * @param running returns the index; undefined while it is not started
- * @param folder where the index is stored
+ * @param folder where the index is stored; undefined: in a database
  */
-export function registerIndexMetrics(registry: Registry, running: () => Index | undefined, folder: string): void {
+export function registerIndexMetrics(
+  registry: Registry,
+  running: () => Index | undefined,
+  folder: string | undefined,
+): void {
   const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
     (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
   // Processes that share an index tell the same of it.
@@ -48,9 +53,66 @@ export function registerIndexMetrics(registry: Registry, running: () => Index | 
         value: count,
       })),
   );
-  gauge('portcullis_index_bytes', 'What the index takes on disk.', () => single(bytesOf(folder)));
+  if (folder === undefined) registerDatabaseMetrics(registry, () => running()?.database?.());
+  else gauge('portcullis_index_bytes', 'What the index takes on disk.', () => single(bytesOf(folder)));
   registerRead(registry, 'portcullis_index_watchers', 'Open watches on the index.', 'gauge', () =>
     single(running()?.watchers ?? 0),
+  );
+}
+
+/** Metrics of an index in PostgreSQL. */
+function registerDatabaseMetrics(registry: Registry, status: () => DatabaseStatus | undefined): void {
+  const register = (
+    name: string,
+    help: string,
+    type: 'gauge' | 'counter',
+    values: (now: DatabaseStatus) => MetricValues,
+    aggregator: 'sum' | 'max' | 'min' = 'sum',
+  ): void => {
+    const read = (): MetricValues => {
+      const now = status();
+      return now === undefined ? [] : values(now);
+    };
+    registerRead(registry, `portcullis_index_${name}`, help, type, read, aggregator);
+  };
+  register(
+    'database_up',
+    'Whether the database of the index answered when it was asked last.',
+    'gauge',
+    ({ fault }) => single(fault === undefined ? 1 : 0),
+    'min',
+  );
+  register(
+    'database_lag_seconds',
+    'Time since the database of the index last said which change is the newest.',
+    'gauge',
+    ({ lagMs }) => single(lagMs / 1000),
+    'max',
+  );
+  register('database_connections', 'Connections to the database of the index, by state.', 'gauge', ({ pool }) =>
+    by('state', [
+      ['used', pool.open - pool.idle],
+      ['idle', pool.idle],
+    ]),
+  );
+  register('database_waiting', 'Questions that wait for a connection to the database.', 'gauge', ({ pool }) =>
+    single(pool.waiting),
+  );
+  register('commits_total', 'Transactions of this process that changed the index.', 'counter', ({ commits }) =>
+    single(commits),
+  );
+  register(
+    'sequencer_seconds_total',
+    'Time that writes spent on the numbers of their changes, most of it waiting for other commits.',
+    'counter',
+    ({ sequencerWaitMs }) => single(sequencerWaitMs / 1000),
+  );
+  register(
+    'log_age_seconds',
+    'Age of the oldest change from which a watch of the index can go on.',
+    'gauge',
+    ({ logAgeMs }) => single(logAgeMs / 1000),
+    'max',
   );
 }
 

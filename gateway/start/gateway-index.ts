@@ -7,6 +7,7 @@ import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Index, IndexOptions } from '../../search/index.ts';
 import type { ClusterState } from '../../search/sync/sync-types.ts';
+import type { DatabaseStatus } from '../../search/stores/postgres/store.ts';
 import type { IndexConfig } from '../config/index-config.ts';
 import type { AnswerIndex } from '../api/index/index-answers.ts';
 import type { HealthCheck } from '../operations/health.ts';
@@ -40,6 +41,7 @@ export interface GatewayIndexParts extends Omit<
   | 'resources'
   | 'clusters'
   | 'maxBytes'
+  | 'postgres'
   | 'rightsMaxAgeMs'
   | 'rights'
   | 'readAs'
@@ -57,6 +59,7 @@ const retryMs = 15_000;
 /** When the index breaks twice within so many milliseconds, it is started again only after `retryMs`. */
 const brokenAgainMs = 60_000;
 const syncedPollMs = 250;
+const cannotStart = 'The index cannot start; the gateway serves without it and tries again';
 
 /**
  * Makes the index of a gateway. It starts at once when a flag says so or when an earlier process has left an index on
@@ -88,9 +91,10 @@ class StartedOnUse implements GatewayIndex {
     this.#config = config;
     this.#parts = parts;
     this.check = { name: 'index', on: ['readyz'], fault: () => undefined, note: () => this.#note() };
-    const first = config.startsAtOnce || existsSync(parts.folder) ? this.#ready().catch(() => undefined) : undefined;
+    const first = config.startsAtOnce || existsSync(parts.folder) ? this.#ready() : undefined;
     this.startNote = Promise.resolve(first).then(
       (index) => index && forbiddenLine(index, parts.records, config.resources),
+      () => (config.store === undefined ? undefined : this.#fault && `${cannotStart}: ${this.#fault}`),
     );
   }
 
@@ -106,7 +110,8 @@ class StartedOnUse implements GatewayIndex {
   };
 
   register(registry: Registry): void {
-    registerIndexMetrics(registry, () => this.#running, this.#parts.folder);
+    const { store } = this.#config;
+    registerIndexMetrics(registry, () => this.#running, store === undefined ? this.#parts.folder : undefined);
   }
 
   state(): readonly ClusterState[] | undefined {
@@ -170,13 +175,25 @@ class StartedOnUse implements GatewayIndex {
       this.#starting = undefined;
       this.#failedAtMs = performance.now();
       this.#fault = error instanceof Error ? error.message : 'unknown fault';
-      log.error({ err: error, folder }, 'the index cannot start; the gateway serves without it');
+      if (this.#config.store === undefined)
+        log.error({ err: error, folder }, 'the index cannot start; the gateway serves without it');
+      else this.#awaitDatabase();
       throw error;
     }
   }
 
+  /** Tries again until the database can be used: it may come back when nobody asks. */
+  #awaitDatabase(): void {
+    const { log, timeScale } = this.#parts;
+    log.error({ detail: this.#fault }, 'the index cannot start; the gateway serves without it and tries again');
+    this.#again = setTimeout(() => {
+      this.#failedAtMs = -Infinity;
+      this.#ready().catch(() => undefined);
+    }, retryMs * timeScale).unref();
+  }
+
   async #start(onBroken: () => void): Promise<Index> {
-    const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs } = this.#config;
+    const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs, store } = this.#config;
     const { sources, ...options } = this.#parts;
     // The code of the index is imported only here, so that a gateway without an index starts faster.
     const { startIndex } = await import('../../search/index.ts');
@@ -185,6 +202,7 @@ class StartedOnUse implements GatewayIndex {
       resources,
       clusters,
       maxBytes,
+      postgres: store,
       rightsMaxAgeMs,
       rights,
       readAs,
@@ -239,11 +257,19 @@ function unavailable(why: string, cause?: unknown): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', `the index cannot answer: ${why}`, cause === undefined ? {} : { cause });
 }
 
+function databaseNote({ name, form, fault, lagMs, logAgeMs }: DatabaseStatus): string {
+  const said = `${(lagMs / 1000).toFixed(1)} s ago`;
+  if (fault !== undefined) return `database ${name}: ${fault} (it last answered ${said})`;
+  return `database ${name}: answered ${said}, tables of form ${form}, log of ${Math.round(logAgeMs / 60_000)} minutes`;
+}
+
 function noteOf(index: Index): string {
   const states = index.state();
   const whole = states.filter(
     ({ fault, types }) => fault === undefined && types.length > 0 && types.every(({ isWhole }) => isWhole),
   );
   const objects = states.flatMap(({ types }) => types).reduce((sum, each) => sum + each.objects, 0);
-  return `${objects} objects; ${whole.length} of ${states.length} clusters followed completely`;
+  const followed = `${objects} objects; ${whole.length} of ${states.length} clusters followed completely`;
+  const database = index.database?.();
+  return database === undefined ? followed : `${followed}; ${databaseNote(database)}`;
 }

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { lookAt, watchFiles } from '../../lib/file-watch.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
-import { readText } from '../config/read-text.ts';
+import { readText } from '../config/values.ts';
 import type { Log } from '../operations/log.ts';
 
 /** Configuration files that are read again when they change. */

@@ -64,9 +64,10 @@ function faultsOf(
     texts.push(`${named(missing)} not indexed yet${progressOf(missing)}${faultText(missing, state)}`);
   else if (!state.hasTypes && state.fault !== undefined) texts.push(notIndexed(state));
   const old = mine.filter(({ isWhole, phase, fault }) => {
-    return (
-      isWhole && (state.fault !== undefined || (fault !== undefined && (phase === 'failing' || phase === 'stopped')))
-    );
+    if (!isWhole) return false;
+    // A member that is watched is no use while what it says cannot be stored.
+    const isLate = phase === 'failing' || phase === 'stopped' || fault?.reason === 'Store';
+    return state.fault !== undefined || (fault !== undefined && isLate);
   });
   if (old.length > 0) {
     const oldest = Math.min(...old.map(({ confirmedAtMs }) => confirmedAtMs ?? 0));

@@ -152,12 +152,8 @@ class Modes implements RightsModes {
     if (before?.mode === next.mode && before.why === next.why) return;
     known.delete(incarnation);
     known.set(incarnation, next);
-    for (const oldest of known.keys()) {
-      if (known.size <= mostRemembered) break;
-      known.delete(oldest);
-    }
-    const kept = [...known].map(([id, { mode, why }]) => ({ incarnation: id, mode, why }));
-    this.#options.memory?.write(JSON.stringify(kept));
+    dropOldest(known);
+    this.#options.memory?.write(textOf(known));
     this.#options.onChange?.({ cluster: record.spec.name, incarnation, ...next, message });
   }
 }
@@ -170,11 +166,37 @@ function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice
   return isRightsChoice(label) ? label : 'review';
 }
 
+/**
+ * What one process has found out, added to what others have kept. A mismatch stays whoever found it: mirrored RBAC must
+ * not decide again because another process has not seen it.
+ */
+export function mergeModes(kept: string, own: string): string {
+  const known = readMemory(kept);
+  for (const [incarnation, found] of readMemory(own)) {
+    if (known.get(incarnation)?.why === 'mismatch') continue;
+    known.delete(incarnation);
+    known.set(incarnation, found);
+  }
+  dropOldest(known);
+  return textOf(known);
+}
+
+function dropOldest(known: Map<string, Known>): void {
+  for (const oldest of known.keys()) {
+    if (known.size <= mostRemembered) break;
+    known.delete(oldest);
+  }
+}
+
+function textOf(known: ReadonlyMap<string, Known>): string {
+  return JSON.stringify([...known].map(([incarnation, { mode, why }]) => ({ incarnation, mode, why })));
+}
+
 function readMemory(text: string | undefined): Map<string, Known> {
   const known = new Map<string, Known>();
   let read: unknown;
   try {
-    read = JSON.parse(text ?? '[]');
+    read = JSON.parse(text || '[]');
   } catch {
     // The text was not written by this code. The clusters are asked anew.
     return known;

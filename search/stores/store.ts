@@ -203,6 +203,8 @@ export interface IndexStore {
    */
   readonly id: string;
   readonly limits: StoreLimits;
+  /** True: what it cannot answer now it can later, without being opened anew, as a database that is away. */
+  readonly comesBack?: boolean;
 
   /** The stored types of one incarnation, or of all. There can be tens of thousands; stored-types.ts remembers them. */
   types(incarnation?: string): Promise<readonly StoredType[]>;

@@ -9,6 +9,7 @@ export class WatchAlarms {
   #isAwake = true;
   #resolve: () => void = () => undefined;
   #ends: readonly (() => void)[] = [];
+  #later: NodeJS.Timeout | undefined;
 
   /** Starts all timers and listeners; `end` stops them. */
   set(
@@ -32,6 +33,12 @@ export class WatchAlarms {
     this.wake();
   }
 
+  /** Rings once after so many milliseconds. */
+  ringIn(alarm: Alarm, ms: number): void {
+    clearTimeout(this.#later);
+    this.#later = setTimeout(() => this.ring(alarm), ms);
+  }
+
   /** Whether this alarm has rung since the last call of `take` for it. */
   take(alarm: Alarm): boolean {
     return this.#rung.delete(alarm);
@@ -53,6 +60,7 @@ export class WatchAlarms {
   }
 
   end(): void {
+    clearTimeout(this.#later);
     for (const end of this.#ends) end();
   }
 }

@@ -11,7 +11,7 @@ import type { ChangeFeed } from './feed.ts';
 
 /** The parts of the index that a watch uses. */
 export interface WatchDependencies {
-  readonly store: Pick<IndexStore, 'list' | 'count' | 'resourceVersion'>;
+  readonly store: Pick<IndexStore, 'list' | 'count' | 'resourceVersion' | 'comesBack'>;
   readonly feed: ChangeFeed;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;

@@ -2,12 +2,15 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
-import type { IndexRequest } from '../api/request.ts';
+import { isError, type IndexRequest } from '../api/request.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Page } from '../stores/store.ts';
 import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';
+
+/** How often a watch asks a database that is away. */
+const awayMs = 1_000;
 
 /** Runs a watch until the client or the server ends it. @throws GatewayError (rejects) only before anything was sent */
 export async function watchRows(
@@ -28,7 +31,7 @@ export async function watchRows(
   const run = new WatchRun(body, question, dependencies, before ?? scope, position);
   try {
     await begin(run, page, question);
-    await follow(run, body, alarms, question);
+    await follow(run, body, alarms, question, dependencies);
     body.end();
   } catch (error) {
     await fail(error, body, request, dependencies);
@@ -71,15 +74,22 @@ async function follow(
   body: AnswerBody,
   alarms: WatchAlarms,
   { bookmarks }: WatchQuestion,
+  { store }: WatchDependencies,
 ): Promise<void> {
   while (!body.isOver) {
-    if (alarms.take('rightsChanged')) await run.followRights();
-    const isMore = await run.sendChanges();
-    const isBookmarkDue = alarms.take('bookmarkDue');
     const isTimeUp = alarms.take('timeUp');
-    if (bookmarks && (isBookmarkDue || isTimeUp)) await run.bookmark();
+    try {
+      if (alarms.take('rightsChanged')) await run.followRights();
+      const isMore = await run.sendChanges();
+      const isBookmarkDue = alarms.take('bookmarkDue');
+      if (bookmarks && (isBookmarkDue || isTimeUp)) await run.bookmark();
+      if (isMore && !isTimeUp) continue;
+    } catch (error) {
+      if (store.comesBack !== true || !isError(error, 'INDEX_UNAVAILABLE')) throw error;
+      alarms.ringIn('rightsChanged', awayMs);
+    }
     if (isTimeUp) return;
-    if (!isMore) await alarms.idle();
+    await alarms.idle();
   }
 }
 

@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 9);
+  assert.equal(valueSets().length, 10);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,7 +52,7 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, imports, shared] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
@@ -95,4 +95,12 @@ test('what a value says arrives in the configuration', async () => {
   assert.deepEqual(imports!.hub!.imports, { namespace: 'clusterpedia-system', shardingName: 'a' });
   assert.equal(imports!.index!.startsAtOnce, true, 'imported clusters are followed without a question');
   assert.equal(first!.hub!.imports, undefined);
+  assert.deepEqual(shared!.index!.store, {
+    url:
+      'postgres://portcullis@fleet-rw.databases.svc:5432/portcullis?sslmode=verify-full&sslrootcert=/etc/portcullis/index-store-ca/ca.crt' +
+      '&sslcert=/etc/portcullis/index-store-client/tls.crt&sslkey=/etc/portcullis/index-store-client/tls.key',
+    passwordFile: '/etc/portcullis/index-store/password',
+    schema: 'fleet',
+    connections: 20,
+  });
 });

@@ -49,11 +49,16 @@ export function postgresPrograms(): string | undefined {
     ?.replace(/\/initdb$/, '');
 }
 
+const notInstalled = 'no PostgreSQL is installed below /usr/lib/postgresql (Debian: apt-get install postgresql)';
+
+/** Option of tests that need one: without any they are skipped, and counted as that. */
+export const needsPostgres = { skip: postgresPrograms() === undefined ? notInstalled : false };
+
 /** @throws Error when no PostgreSQL is installed, or it does not start */
 export async function startPostgresServer(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = postgresPrograms();
   if (programs === undefined) {
-    throw new Error('no PostgreSQL is installed below /usr/lib/postgresql (Debian: apt-get install postgresql)');
+    throw new Error(notInstalled);
   }
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-postgres-'));
   const as = asItsUser(programs, directory);

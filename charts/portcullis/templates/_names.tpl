@@ -91,10 +91,28 @@ subjects:
 {{- if and .Values.clusterGateway.apiService (not .Values.clusterGateway.api) }}
 {{- fail "clusterGateway.apiService=true needs clusterGateway.api=true" }}
 {{- end }}
-{{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService) (gt (int .Values.replicas) 1) }}
-{{- fail "index.apiService and index.clusterpediaApiService need replicas=1: each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
+{{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService) (gt (int .Values.replicas) 1) (ne .Values.index.store "postgres") }}
+{{- fail "index.apiService and index.clusterpediaApiService need replicas=1 or index.store=postgres: in SQLite each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
 {{- end }}
-{{- if and (ne .Values.index.resources "none") (eq .Values.state.sizeLimit "64Mi") }}
+{{- if eq .Values.index.store "postgres" }}
+{{- if eq .Values.index.resources "none" }}
+{{- fail "index.store=postgres needs index.resources" }}
+{{- end }}
+{{- with .Values.index.postgres }}
+{{- if empty .host }}
+{{- fail "index.store=postgres needs index.postgres.host" }}
+{{- end }}
+{{- if and (empty .existingSecret) (empty .clientSecretName) }}
+{{- fail "index.store=postgres needs index.postgres.existingSecret (a Secret with the key password) or index.postgres.clientSecretName" }}
+{{- end }}
+{{- end }}
+{{- if .Values.index.maxBytes }}
+{{- fail "index.maxBytes is for index.store=sqlite: the disk of a database is bounded where the database runs" }}
+{{- end }}
+{{- else if .Values.networkPolicy.databaseTo }}
+{{- fail "networkPolicy.databaseTo needs index.store=postgres" }}
+{{- end }}
+{{- if and (ne .Values.index.resources "none") (ne .Values.index.store "postgres") (eq .Values.state.sizeLimit "64Mi") }}
 {{- fail "index.resources needs room: set state.sizeLimit, e.g. to 2Gi; a pod whose volume grows over it is evicted" }}
 {{- end }}
 {{- if and (eq .Values.index.resources "none") (or .Values.index.apiService .Values.index.clusterpediaApiService) }}

@@ -138,6 +138,18 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - --sharding-name={{ . }}
 {{- end }}
 {{- end }}
+{{- if eq .Values.index.store "postgres" }}
+{{- with .Values.index.postgres }}
+- {{ printf "--index-store=postgres://%s@%s:%d/%s?sslmode=%s%s%s" .user .host (int .port) .database .sslmode (ternary "&sslrootcert=/etc/portcullis/index-store-ca/ca.crt" "" (not (empty .caSecretName))) (ternary "&sslcert=/etc/portcullis/index-store-client/tls.crt&sslkey=/etc/portcullis/index-store-client/tls.key" "" (not (empty .clientSecretName))) | quote }}
+{{- if .existingSecret }}
+- --index-store-password-file=/etc/portcullis/index-store/password
+{{- end }}
+{{- with .schema }}
+- --index-store-schema={{ . }}
+{{- end }}
+- --index-store-connections={{ int .connections }}
+{{- end }}
+{{- end }}
 {{- with .Values.clusterDomain }}
 - --cluster-domain={{ . }}
 {{- end }}
@@ -153,6 +165,21 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Secrets of the index's database by the name of their volume. */}}
+{{- define "portcullis.indexStoreSecrets" -}}
+{{- with .Values.index.postgres }}
+{{- with .existingSecret }}
+index-store: { name: {{ . }}, keys: [password] }
+{{- end }}
+{{- with .caSecretName }}
+index-store-ca: { name: {{ . }}, keys: [ca.crt] }
+{{- end }}
+{{- with .clientSecretName }}
+index-store-client: { name: {{ . }}, keys: [tls.crt, tls.key] }
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -188,6 +215,13 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - name: audit-webhook
   mountPath: /etc/portcullis/audit-webhook
   readOnly: true
+{{- end }}
+{{- if eq .Values.index.store "postgres" }}
+{{- range $name, $secret := include "portcullis.indexStoreSecrets" . | fromYaml }}
+- name: {{ $name }}
+  mountPath: /etc/portcullis/{{ $name }}
+  readOnly: true
+{{- end }}
 {{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
@@ -235,6 +269,18 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
     items:
       - key: kubeconfig
         path: kubeconfig
+{{- end }}
+{{- if eq .Values.index.store "postgres" }}
+{{- range $name, $secret := include "portcullis.indexStoreSecrets" . | fromYaml }}
+- name: {{ $name }}
+  secret:
+    secretName: {{ $secret.name }}
+    items:
+      {{- range $secret.keys }}
+      - key: {{ . }}
+        path: {{ . }}
+      {{- end }}
+{{- end }}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}

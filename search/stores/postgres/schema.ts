@@ -31,7 +31,7 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 2;
+export const schemaForm = 3;
 
 /** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
@@ -168,4 +168,5 @@ export interface MigrationContext {
 export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
   () => secondForm,
+  () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
 ];

@@ -25,11 +25,13 @@ import type {
 import type { BodyLimits } from '../body-budget.ts';
 import { openDatabase, type Database, type DatabaseOptions } from './connection/database.ts';
 import { migrate } from './connection/migrate.ts';
+import { schemaForm } from './schema.ts';
 import { CommitFeed } from './feed/commit-feed.ts';
 import { ChangeLog } from './feed/log.ts';
 import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } from './feed/partitions.ts';
 import { PostgresLeases } from './leases/leases.ts';
 import { openReader, type Reader } from './read/reader.ts';
+import { SharedValues } from './shared-values.ts';
 import { WriteQueue } from './write/write-queue.ts';
 import { Writer } from './write/writer.ts';
 
@@ -44,20 +46,43 @@ export interface PostgresStoreOptions extends DatabaseOptions {
   readonly onTrouble?: (message: string) => void;
 }
 
+/** An index in PostgreSQL, with what only such a one has. */
+export interface PostgresStore extends IndexStore {
+  /** Which process writes what. */
+  readonly leases: Leases;
+  readonly shared: SharedValues;
+  /** How it stands, as of its last question to the database, a quarter of a second ago. */
+  status(): DatabaseStatus;
+}
+
+/** How a process and its database get on. Counts are of this process since it opened the store. */
+export interface DatabaseStatus {
+  /** `host:port/database as user`. */
+  readonly name: string;
+  /** Form of the tables. */
+  readonly form: number;
+  /** Why the database does not answer, with what to do; undefined when it answers. */
+  readonly fault: string | undefined;
+  /** Milliseconds since it last said which change is the newest. */
+  readonly lagMs: number;
+  /** Age of the oldest change from which a watch can go on, milliseconds; as of a minute ago. */
+  readonly logAgeMs: number;
+  /** Connections of the pool, and questions that wait for one. */
+  readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
+  /** Transactions that changed something. */
+  readonly commits: number;
+  /** Milliseconds that writes spent on numbers of the sequencer, most of it waiting for other commits. */
+  readonly sequencerWaitMs: number;
+}
+
 const maxOffset = 100_000;
 const maintenanceMs = 60_000;
-
-/** An index that several processes write. */
-export interface SharedIndexStore extends IndexStore {
-  /** Which of them writes what. */
-  readonly leases: Leases;
-}
 
 /**
  * Connects, creates the tables if there are none, and opens the store.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects); the message says what to fix
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<SharedIndexStore> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const database = await openDatabase(options);
   try {
     await migrate(database);
@@ -69,7 +94,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const log = new ChangeLog(database, versions);
     const feed = new CommitFeed(database, log, id, (await log.moment()).lastUs);
     const reader = openReader({ database, storeId: id, bodyLimits: options.bodyLimits });
-    return new PostgresStore({ id, database, versions, log, feed, reader, partitions }, options);
+    const oldestUs = await log.oldestUs();
+    return new OpenStore({ id, database, versions, log, feed, reader, partitions, oldestUs }, options);
   } catch (error) {
     await database.close();
     throw error;
@@ -84,24 +110,36 @@ interface Parts {
   readonly feed: CommitFeed;
   readonly reader: Reader;
   readonly partitions: Partitions;
+  readonly oldestUs: number;
 }
 
-class PostgresStore implements SharedIndexStore {
+class OpenStore implements PostgresStore {
   readonly id: string;
   readonly leases: Leases;
   readonly limits = { maxOffset };
+  readonly comesBack = true;
+  readonly shared: SharedValues;
   readonly #parts: Parts;
   readonly #queue: WriteQueue;
   readonly #maintenance: NodeJS.Timeout;
+  #commits = 0;
+  #sequencerWaitMs = 0;
+  #oldestUs: number;
 
   constructor(parts: Parts, { writers = 2, onTrouble }: PostgresStoreOptions) {
     this.id = parts.id;
     this.leases = new PostgresLeases(parts.database);
     this.#parts = parts;
+    this.#oldestUs = parts.oldestUs;
+    this.shared = new SharedValues(parts.database);
     const { feed, versions, partitions } = parts;
-    this.#queue = new WriteQueue(new Writer(parts.database), {
+    const writer = new Writer(parts.database, (tookMs) => void (this.#sequencerWaitMs += tookMs));
+    this.#queue = new WriteQueue(writer, {
       lanes: writers,
-      onCommit: (lastUs) => feed.committed(lastUs),
+      onCommit: (lastUs) => {
+        this.#commits += 1;
+        feed.committed(lastUs);
+      },
       versionOf: (lastUs) => versions.make(lastUs ?? feed.lastUs),
       mend: async (error) => {
         if (!lacksPartition(error)) return false;
@@ -112,6 +150,7 @@ class PostgresStore implements SharedIndexStore {
     const maintain = async (): Promise<void> => {
       await partitions.extend();
       await partitions.trim();
+      this.#oldestUs = await parts.log.oldestUs();
     };
     this.#maintenance = setInterval(() => {
       maintain().catch((error: unknown) => onTrouble?.(`the log of the index is not kept up: ${String(error)}`));
@@ -195,6 +234,21 @@ class PostgresStore implements SharedIndexStore {
 
   onCommit(listener: (resourceVersion: string) => void): () => void {
     return this.#parts.feed.subscribe((lastUs) => listener(this.#parts.versions.make(lastUs)));
+  }
+
+  status(): DatabaseStatus {
+    const { database, feed } = this.#parts;
+    const { totalCount, idleCount, waitingCount } = database.pool;
+    return {
+      name: database.name,
+      form: schemaForm,
+      fault: feed.fault,
+      lagMs: feed.lagMs,
+      logAgeMs: Math.max(0, Date.now() - this.#oldestUs / 1000),
+      pool: { open: totalCount, idle: idleCount, waiting: waitingCount },
+      commits: this.#commits,
+      sequencerWaitMs: this.#sequencerWaitMs,
+    };
   }
 
   async close(): Promise<void> {

@@ -40,36 +40,70 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const defaultConnectSeconds = 10;
 
+/** What a URL says, before any file is read. */
+interface UrlParts {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** '' for none. */
+  readonly password: string;
+  readonly sslMode: SslMode;
+  readonly parameter: (key: string) => string | undefined;
+}
+
 /**
  * Reads the settings of a connection.
  * @throws GatewayError INDEX_UNAVAILABLE (rejects) when the URL or one of its files cannot be used; the message says
  *   what to fix
  */
 export async function serverAddress(options: ServerOptions): Promise<ServerAddress> {
-  const url = readUrl(options.url);
-  for (const key of url.searchParams.keys()) {
-    if (!known.has(key)) refuse(`the parameter "${key}" of the database URL is not known: remove it`);
-  }
-  const parameter = (key: string): string | undefined => url.searchParams.get(key) ?? undefined;
-  const host = parameter('host') ?? (decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost');
-  const port = Number((parameter('port') ?? url.port) || 5432);
-  const user = parameter('user') ?? decodeURIComponent(url.username);
-  const database = parameter('dbname') ?? (decodeURIComponent(url.pathname.slice(1)) || user);
-  if (user === '') refuse('the database URL names no user: write postgres://USER@HOST/DATABASE');
-  const ssl = await tlsOptions(host, parameter);
+  const { host, port, user, database, password, sslMode, parameter } = partsOf(options.url);
   const seconds = Number(parameter('connect_timeout') ?? defaultConnectSeconds) || defaultConnectSeconds;
   const config: ClientConfig = {
     host,
     port,
     user,
     database,
-    password: await passwordOf(options, parameter('password') ?? decodeURIComponent(url.password)),
-    ssl,
+    password: await passwordOf(options, password),
+    ssl: await tlsOptions(host, sslMode, parameter),
     application_name: parameter('application_name') ?? options.applicationName ?? 'portcullis',
     connectionTimeoutMillis: seconds * 1000,
     keepAlive: true,
   };
   return { config, name: `${host.startsWith('/') ? host : `${host}:${port}`}/${database} as ${user}` };
+}
+
+/**
+ * Checks a URL as far as it can be without its files and its server.
+ * @returns whether it holds a password
+ * @throws GatewayError INDEX_UNAVAILABLE with what to mend; the message holds no password
+ */
+export function checkServerUrl(text: string): { readonly hasPassword: boolean } {
+  return { hasPassword: partsOf(text).password !== '' };
+}
+
+function partsOf(text: string): UrlParts {
+  const url = readUrl(text);
+  for (const key of url.searchParams.keys()) {
+    if (!known.has(key)) refuse(`the parameter "${key}" of the database URL is not known: remove it`);
+  }
+  const parameter = (key: string): string | undefined => url.searchParams.get(key) ?? undefined;
+  const host = parameter('host') ?? (decoded(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost');
+  const port = Number((parameter('port') ?? url.port) || 5432);
+  const user = parameter('user') ?? decoded(url.username);
+  const database = parameter('dbname') ?? (decoded(url.pathname.slice(1)) || user);
+  if (user === '') refuse('the database URL names no user: write postgres://USER@HOST/DATABASE');
+  const password = parameter('password') ?? decoded(url.password);
+  return { host, port, user, database, password, sslMode: sslModeOf(host, parameter), parameter };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return refuse('the database URL has a % that is no escape: write %25 for a percent sign');
+  }
 }
 
 function readUrl(text: string): URL {
@@ -91,22 +125,32 @@ async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: stri
   return ofUrl === '' ? () => password ?? '' : ofUrl;
 }
 
-async function tlsOptions(
-  host: string,
-  parameter: (key: string) => string | undefined,
-): Promise<false | ConnectionOptions> {
-  const isHere = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
-  const wanted = parameter('sslmode') ?? (isHere ? 'disable' : 'verify-full');
+/** Whether a host is a unix socket or a loopback address: nobody is on the way. */
+export function isThisMachine(host: string): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+function sslModeOf(host: string, parameter: UrlParts['parameter']): SslMode {
+  const wanted = parameter('sslmode') ?? (isThisMachine(host) ? 'disable' : 'verify-full');
   if (!(sslModes as readonly string[]).includes(wanted)) {
     refuse(
       `sslmode=${wanted} can end in a connection without TLS, or is not known: use ${sslModes.slice(1).join(', ')}, or disable`,
     );
   }
-  const mode = wanted as SslMode;
+  if ((parameter('sslcert') === undefined) !== (parameter('sslkey') === undefined)) {
+    refuse('sslcert and sslkey belong together: give both');
+  }
+  return wanted as SslMode;
+}
+
+async function tlsOptions(
+  host: string,
+  mode: SslMode,
+  parameter: UrlParts['parameter'],
+): Promise<false | ConnectionOptions> {
   if (mode === 'disable') return false;
   const [rootFile, certFile, keyFile] = ['sslrootcert', 'sslcert', 'sslkey'].map(parameter);
   const ca = rootFile === undefined || rootFile === 'system' ? undefined : await fileOf('sslrootcert', rootFile);
-  if ((certFile === undefined) !== (keyFile === undefined)) refuse('sslcert and sslkey belong together: give both');
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(certFile === undefined ? {} : { cert: await fileOf('sslcert', certFile) }),

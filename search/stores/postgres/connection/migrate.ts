@@ -3,7 +3,7 @@
 import type { ClientBase } from 'pg';
 
 import { migrations, schemaForm, schemaMark } from '../schema.ts';
-import type { Database } from './database.ts';
+import { openDatabase, type Database, type DatabaseOptions } from './database.ts';
 import { unavailable } from './errors.ts';
 
 /** Key of the advisory lock. It must be the same in all versions of this program. */
@@ -15,19 +15,44 @@ const migrationLock = 0x50436978;
  */
 export async function migrate(database: Database): Promise<void> {
   if ((await formOf(database)) === schemaForm) return;
-  await database.transaction(async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
-    // Another process may have migrated while this one waited for the lock.
-    const form = await formOf(database, client);
-    if (form === undefined) {
-      await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
-      await client.query(`CREATE TABLE form (number int4 NOT NULL); COMMENT ON TABLE form IS '${schemaMark}';
+  await database.transaction((client) => bringToForm(database, client), withoutTimeout);
+}
+
+/**
+ * Does what {@link migrate} would do and a write, and rolls both back: nothing stays.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) with what would go wrong
+ */
+export async function tryMigration(options: DatabaseOptions): Promise<void> {
+  const database = await openDatabase(options);
+  const enough = new Error('nothing is kept');
+  try {
+    await database.transaction(async (client) => {
+      await bringToForm(database, client);
+      await client.query('UPDATE store SET trimmed = trimmed');
+      throw enough;
+    }, withoutTimeout);
+  } catch (error) {
+    if (error !== enough) throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+const withoutTimeout = 'SET LOCAL statement_timeout = 0;';
+
+async function bringToForm(database: Database, client: ClientBase): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
+  // Another may have done it while this one waited.
+  const form = await formOf(database, client);
+  if (form === schemaForm) return;
+  if (form === undefined) {
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${database.schema}`);
+    await client.query(`CREATE TABLE form (number int4 NOT NULL); COMMENT ON TABLE form IS '${schemaMark}';
         INSERT INTO form VALUES (0)`);
-    }
-    const context = await contextOf(client);
-    for (let at = form ?? 0; at < schemaForm; at++) await client.query(migrations[at]!(context));
-    await client.query('UPDATE form SET number = $1', [schemaForm]);
-  }, 'SET LOCAL statement_timeout = 0;');
+  }
+  const context = await contextOf(client);
+  for (let at = form ?? 0; at < schemaForm; at++) await client.query(migrations[at]!(context));
+  await client.query('UPDATE form SET number = $1', [schemaForm]);
 }
 
 /** The version of the tables; undefined when there are none. */

@@ -22,6 +22,8 @@ export class CommitFeed {
   #isAskedAgain = false;
   #client: Client | undefined;
   #notify: NodeJS.Timeout | undefined;
+  #fault: string | undefined;
+  #heardAtMs = performance.now();
 
   constructor(database: Database, log: Pick<ChangeLog, 'moment'>, storeId: string, lastUs: number) {
     this.#database = database;
@@ -35,6 +37,16 @@ export class CommitFeed {
   /** Time of the newest change this process knows of, in microseconds. All changes up to it can be read. */
   get lastUs(): number {
     return this.#lastUs;
+  }
+
+  /** Why the database did not answer when it was asked last; undefined when it did. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Milliseconds since the database last said which change is the newest. */
+  get lagMs(): number {
+    return performance.now() - this.#heardAtMs;
   }
 
   /**
@@ -86,9 +98,13 @@ export class CommitFeed {
     }
     this.#asking = this.#log
       .moment()
-      .then(({ lastUs }) => this.advance(lastUs))
-      // The database is not reachable. Readers report that, and the next poll tries again.
-      .catch(() => undefined)
+      .then(({ lastUs }) => {
+        this.#fault = undefined;
+        this.#heardAtMs = performance.now();
+        this.advance(lastUs);
+      })
+      // The database is away: readers say so, and the next round tries again.
+      .catch((error: unknown) => void (this.#fault = error instanceof Error ? error.message : String(error)))
       .finally(() => {
         this.#asking = undefined;
         const again = this.#isAskedAgain;

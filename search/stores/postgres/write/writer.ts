@@ -59,10 +59,13 @@ interface Planned {
 export class Writer {
   readonly #database: Database;
   readonly #numbers: Numbers;
+  readonly #onSealed: (tookMs: number) => void;
 
-  constructor(database: Database) {
+  /** @param onSealed told how long the last statement of each write took, most of which is waiting for the sequencer */
+  constructor(database: Database, onSealed: (tookMs: number) => void = () => undefined) {
     this.#database = database;
     this.#numbers = new Numbers(database);
+    this.#onSealed = onSealed;
   }
 
   /**
@@ -85,7 +88,8 @@ export class Writer {
       }
       const writers = writes.flatMap(({ writer }) => writer ?? []);
       const isRenamed = planned.some((one) => one.isRenamed);
-      return { counts, lastUs: await execute(client, set, { writers, beforeAt: atUs, catalogGrew: isRenamed }) };
+      const rest = { writers, beforeAt: atUs, catalogGrew: isRenamed };
+      return { counts, lastUs: await this.#execute(client, set, rest) };
     }, byIndexOnly);
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
@@ -125,7 +129,7 @@ export class Writer {
         catalogGrew: isDone && followed.size > 0,
       };
       const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
-      return { lastUs: await execute(client, set, rest, last), deleted: found.length, isDone };
+      return { lastUs: await this.#execute(client, set, rest, last), deleted: found.length, isDone };
     }, byIndexOnly);
   }
 
@@ -140,6 +144,26 @@ export class Writer {
     const upserts = [...new Map(batch.upserts.map((row) => [`${row.namespace}\0${row.name}`, row])).values()];
     for (const { namespace, name } of [...batch.deletes, ...upserts]) keys.push({ target, namespace, name });
     return { batch, target, isRenamed, upserts, firstKey };
+  }
+
+  /** Writes everything, the log last. @param before run before the log is written */
+  async #execute(
+    client: ClientBase,
+    set: WriteSet,
+    rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
+    before?: () => Promise<void>,
+  ): Promise<number | undefined> {
+    await keepBodies(client, set, rest.beforeAt);
+    await deleteRows(client, set);
+    await writeRows(client, set);
+    await countRows(client, set);
+    await countTerms(client, set);
+    const grew = await writeFollows(client, set);
+    await before?.();
+    const startedMs = performance.now();
+    const lastUs = await seal(client, { ...rest, log: set.log, catalogGrew: grew || rest.catalogGrew });
+    this.#onSealed(performance.now() - startedMs);
+    return lastUs;
   }
 }
 
@@ -186,23 +210,6 @@ function gather(
     if (set.upsert(follow, row, isThere ? found : undefined) === 'written') written++;
   });
   return { written, deleted };
-}
-
-/** Writes everything; the log comes last. @param before runs just before the log is written */
-async function execute(
-  client: ClientBase,
-  set: WriteSet,
-  rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
-  before?: () => Promise<void>,
-): Promise<number | undefined> {
-  await keepBodies(client, set, rest.beforeAt);
-  await deleteRows(client, set);
-  await writeRows(client, set);
-  await countRows(client, set);
-  await countTerms(client, set);
-  const grew = await writeFollows(client, set);
-  await before?.();
-  return seal(client, { ...rest, log: set.log, catalogGrew: grew || rest.catalogGrew });
 }
 
 async function rename(client: ClientBase, inc: number, cluster: string): Promise<void> {

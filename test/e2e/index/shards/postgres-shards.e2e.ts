@@ -13,7 +13,7 @@ import { Client } from 'pg';
 import { loadKubernetesSpec } from '../../../../sim/schema/spec.ts';
 import { startSimulator, type Simulator } from '../../../../sim/server.ts';
 import { allOf } from '../../../../search/query/list-query.ts';
-import { openPostgresStore, type SharedIndexStore } from '../../../../search/stores/postgres/store.ts';
+import { openPostgresStore, type PostgresStore } from '../../../../search/stores/postgres/store.ts';
 import type { LogEntry } from '../../../../search/stores/store.ts';
 import type { ShardProcessOptions, ShardReport } from '../../../index/shard-process.ts';
 import { eventually } from '../../../site/polling.ts';
@@ -30,7 +30,7 @@ const names = Array.from({ length: clusterCount }, (_, i) => `c${i}`);
 let server: PostgresServer;
 let cut: Cut;
 let url: string;
-let store: SharedIndexStore;
+let store: PostgresStore;
 const simulators: Simulator[] = [];
 const engines = new Map<string, Engine>();
 

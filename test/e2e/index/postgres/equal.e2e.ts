@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
-import type { BodyLimits } from '../../../search/stores/body-budget.ts';
-import { TestedStore } from '../../../search/stores/conformance/tested-store.fixture.ts';
-import { openSqliteStore } from '../../../search/stores/sqlite/store.ts';
-import { postgresStores } from '../../site/postgres-store.fixture.ts';
-import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { askedArbitrary, hostileBatches } from './hostile-questions.ts';
-import { countAnswers, listAnswer, type AskedQuestion } from './store-answers.ts';
+import type { BodyLimits } from '../../../../search/stores/body-budget.ts';
+import { TestedStore } from '../../../../search/stores/conformance/tested-store.fixture.ts';
+import { openSqliteStore } from '../../../../search/stores/sqlite/store.ts';
+import { postgresStores } from '../../../site/postgres-store.fixture.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { askedArbitrary, hostileBatches } from '../hostile-questions.ts';
+import { countAnswers, listAnswer, type AskedQuestion } from '../store-answers.ts';
 
 const questions = Number(process.env.PORTCULLIS_STORE_QUESTIONS ?? 1000);
 const seed = Number(process.env.PORTCULLIS_STORE_SEED ?? 1);
@@ -23,7 +23,7 @@ const bodyLimits: BodyLimits = { bodies: 40, bytes: 1 << 20, cpuMs: 600_000 };
 /** Pages of one question that are compared. */
 const mostPages = 8;
 
-describe('two stores with the same rows', () => {
+describe('two stores with the same rows', needsPostgres, () => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-equal-'));
   let server: PostgresServer;
   let sqlite: TestedStore;

@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import type { PathStep } from '../../../lib/json/path-step.ts';
-import { allOf, type ListQuery } from '../../../search/query/list-query.ts';
-import { printPath } from '../../../search/query/path.ts';
-import type { RowScope } from '../../../search/rights/scope.ts';
-import { rowWrite, typeInfo, type ModelRow } from '../../../search/stores/conformance/model.fixture.ts';
-import { rowsOf, TestedStore } from '../../../search/stores/conformance/tested-store.fixture.ts';
-import { hostileValues, loneSurrogate } from '../../attack/index/index-corpus.ts';
-import { postgresStores } from '../../site/postgres-store.fixture.ts';
-import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
+import type { PathStep } from '../../../../lib/json/path-step.ts';
+import { allOf, type ListQuery } from '../../../../search/query/list-query.ts';
+import { printPath } from '../../../../search/query/path.ts';
+import type { RowScope } from '../../../../search/rights/scope.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../../../../search/stores/conformance/model.fixture.ts';
+import { rowsOf, TestedStore } from '../../../../search/stores/conformance/tested-store.fixture.ts';
+import { hostileValues, loneSurrogate } from '../../../attack/index/index-corpus.ts';
+import { postgresStores } from '../../../site/postgres-store.fixture.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnation = { id: 'record/system', cluster: 'alpha' };
@@ -56,7 +56,7 @@ const exact: Readonly<Record<string, (text: string) => Partial<ListQuery>>> = {
   'namespace of an owner': (text) => ({ owner: { name: text, namespaces: [text], seniority: 0 } }),
 };
 
-describe('hostile texts in an index in PostgreSQL', () => {
+describe('hostile texts in an index in PostgreSQL', needsPostgres, () => {
   let server: PostgresServer;
   let tested: TestedStore;
   before(async () => {

@@ -4,15 +4,16 @@ import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
 
-import { createAuthority } from '../../controlplane/certificates.ts';
-import { freePort } from '../../controlplane/processes.ts';
-import { startPostgresServer, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { openPostgresStore, type PostgresStoreOptions } from '../../../search/stores/postgres/store.ts';
+import { createAuthority } from '../../../controlplane/certificates.ts';
+import { freePort } from '../../../controlplane/processes.ts';
+import { needsPostgres, startPostgresServer, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { openPostgresStore, type PostgresStoreOptions } from '../../../../search/stores/postgres/store.ts';
 
 let server: PostgresServer;
 /** Files of certificates by name. */
 let file: (name: string) => string;
 before(async () => {
+  if (needsPostgres.skip !== false) return;
   const authority = await createAuthority('authority of databases');
   const other = await createAuthority('another');
   const clients = await createAuthority('clients');
@@ -38,7 +39,7 @@ before(async () => {
   await server.createDatabase('certified');
   await server.run(`CREATE ROLE guest LOGIN PASSWORD 'guest'; CREATE ROLE refused LOGIN PASSWORD 'x'; SELECT 1`);
 });
-after(() => server.stop());
+after(() => server?.stop());
 
 /** The URL of the server with another host, user or parameters. */
 function at(change: { host?: string; user?: string; password?: string; database?: string }, query = ''): string {
@@ -63,51 +64,63 @@ async function refuses(url: string, message: RegExp, rest: Partial<PostgresStore
   });
 }
 
-test('the password is taken from the URL, from a file or from the environment, and a wrong one is said', async () => {
-  await opens({ url: at({}) });
-  await opens({ url: at({ password: '' }), password: 'secret of tests' });
-  await refuses(at({ password: '' }), /asks for a password/);
-  writeFileSync(file('password-of-index'), 'secret of tests\n');
-  await opens({ url: at({ password: 'wrong' }), passwordFile: file('password-of-index') });
-  await refuses(at({ password: 'wrong' }), /refuses the password/);
-  await refuses(at({}), /password file .*nothing-here/, { passwordFile: file('nothing-here') });
-});
+test(
+  'the password is taken from the URL, from a file or from the environment, and a wrong one is said',
+  needsPostgres,
+  async () => {
+    await opens({ url: at({}) });
+    await opens({ url: at({ password: '' }), password: 'secret of tests' });
+    await refuses(at({ password: '' }), /asks for a password/);
+    writeFileSync(file('password-of-index'), 'secret of tests\n');
+    await opens({ url: at({ password: 'wrong' }), passwordFile: file('password-of-index') });
+    await refuses(at({ password: 'wrong' }), /refuses the password/);
+    await refuses(at({}), /password file .*nothing-here/, { passwordFile: file('nothing-here') });
+  },
+);
 
-test('a server that is not there, another database and a user who may not come in are told apart', async () => {
-  const port = await freePort();
-  await refuses(`postgres://u:p@127.0.0.1:${port}/x`, /nothing listens there/);
-  await refuses('postgres://u:p@no-such-host.invalid/x?sslmode=disable', /name is not known|cannot be looked up/);
-  await refuses(at({ database: 'nothing' }), /no database of this name/);
-  await refuses(at({ user: 'refused', password: 'x' }), /does not let this user in/);
-  await refuses(at({ user: 'guest', password: 'guest' }), /does not give this user the rights/);
-});
+test(
+  'a server that is not there, another database and a user who may not come in are told apart',
+  needsPostgres,
+  async () => {
+    const port = await freePort();
+    await refuses(`postgres://u:p@127.0.0.1:${port}/x`, /nothing listens there/);
+    await refuses('postgres://u:p@no-such-host.invalid/x?sslmode=disable', /name is not known|cannot be looked up/);
+    await refuses(at({ database: 'nothing' }), /no database of this name/);
+    await refuses(at({ user: 'refused', password: 'x' }), /does not let this user in/);
+    await refuses(at({ user: 'guest', password: 'guest' }), /does not give this user the rights/);
+  },
+);
 
-test('the server is reached by its unix socket', async () => {
+test('the server is reached by its unix socket', needsPostgres, async () => {
   const { port, directory } = server;
   const url = `postgres:///postgres?host=${directory}&port=${port}&user=tester`;
   await opens({ url, password: 'secret of tests' });
   await refuses(`postgres:///postgres?host=${directory}/none&user=tester`, /no such socket/);
 });
 
-test('sslmode=verify-full checks authority and name, verify-ca only the authority, require neither', async () => {
-  const ca = `sslrootcert=${file('ca.crt')}`;
-  const localhost = { host: 'localhost' };
-  await opens({ url: at(localhost, `?sslmode=verify-full&${ca}`) });
-  await refuses(at({}, `?sslmode=verify-full&${ca}`), /certificate of another name/);
-  await opens({ url: at({}, `?sslmode=verify-ca&${ca}`) });
-  await refuses(at({}, `?sslmode=verify-ca&sslrootcert=${file('other.crt')}`), /not trusted/);
-  await refuses(at(localhost, '?sslmode=verify-full'), /not trusted/);
-  await opens({ url: at({}, '?sslmode=require') });
-  await refuses(at({}, `?sslmode=require&sslrootcert=${file('other.crt')}`), /not trusted/);
-});
+test(
+  'sslmode=verify-full checks authority and name, verify-ca only the authority, require neither',
+  needsPostgres,
+  async () => {
+    const ca = `sslrootcert=${file('ca.crt')}`;
+    const localhost = { host: 'localhost' };
+    await opens({ url: at(localhost, `?sslmode=verify-full&${ca}`) });
+    await refuses(at({}, `?sslmode=verify-full&${ca}`), /certificate of another name/);
+    await opens({ url: at({}, `?sslmode=verify-ca&${ca}`) });
+    await refuses(at({}, `?sslmode=verify-ca&sslrootcert=${file('other.crt')}`), /not trusted/);
+    await refuses(at(localhost, '?sslmode=verify-full'), /not trusted/);
+    await opens({ url: at({}, '?sslmode=require') });
+    await refuses(at({}, `?sslmode=require&sslrootcert=${file('other.crt')}`), /not trusted/);
+  },
+);
 
-test('modes that fall back to plain text, and parameters nobody reads, are refused', async () => {
+test('modes that fall back to plain text, and parameters nobody reads, are refused', needsPostgres, async () => {
   await refuses(at({}, '?sslmode=prefer'), /sslmode=prefer can end in a connection without TLS/);
   await refuses(at({}, '?sslmod=verify-full'), /parameter "sslmod" .* is not known/);
   await refuses('mysql://localhost/x', /cannot be read/);
 });
 
-test('a client certificate opens the database, and one that has expired is said', async () => {
+test('a client certificate opens the database, and one that has expired is said', needsPostgres, async () => {
   const of = (name: string): string =>
     `?sslmode=verify-ca&sslrootcert=${file('ca.crt')}&sslcert=${file(`${name}.crt`)}&sslkey=${file(`${name}.key`)}`;
   const certified = { database: 'certified', password: '' };

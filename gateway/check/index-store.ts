@@ -1,0 +1,38 @@
+// Checks the database of the index: whether `serve` could use it, and whether others could read what goes there.
+import { isThisMachine, serverAddress } from '../../search/stores/postgres/connection/address.ts';
+import type { IndexStoreConfig } from '../config/index-store-config.ts';
+import type { CheckOptions } from './check-options.ts';
+import type { Weakness } from './weakness.ts';
+
+/** @throws GatewayError (rejects) INDEX_UNAVAILABLE with what keeps `serve` from using it, and what to do */
+export async function indexStoreWeaknesses(store: IndexStoreConfig, options: CheckOptions): Promise<Weakness[]> {
+  const { config, name } = await serverAddress(store);
+  const { ssl, host = '' } = config;
+  if (!options.offline) {
+    const { tryMigration } = await import('../../search/stores/postgres/connection/migrate.ts');
+    await tryMigration(store);
+  }
+  const where = `--index-store (${name})`;
+  if (typeof ssl === 'object') {
+    if (ssl.rejectUnauthorized !== false) return [];
+    return [
+      {
+        name: 'IndexStoreUnverified',
+        severity: 'high',
+        where,
+        what: "the server's certificate is not checked: whoever is on the way can read and change what the index holds",
+        fix: 'Use sslmode=verify-full, and sslrootcert for an authority of your own.',
+      },
+    ];
+  }
+  if (isThisMachine(host)) return [];
+  return [
+    {
+      name: 'IndexStoreUnencrypted',
+      severity: 'high',
+      where,
+      what: 'the connection has no TLS: whoever is on the way can read and change what the index holds',
+      fix: 'Remove sslmode=disable; the default checks the certificate.',
+    },
+  ];
+}

@@ -1,0 +1,138 @@
+// Opens the store that the configuration names, with what belongs beside it: the key of continue tokens, and what
+// clusters said of their authorizers. In SQLite these are files of the index's folder. In PostgreSQL they are in the
+// database, so that any process of the index goes on where another was.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { readContinueKeys } from './continue-keys.ts';
+import type { IndexPeers } from './peers.ts';
+import type { ContinueKeys } from './query/continue.ts';
+import { makeModeFile } from './rights/mode-file.ts';
+import { mergeModes, type ModeMemory } from './rights/modes.ts';
+import type { Leases } from './stores/leases.ts';
+import type { DatabaseStatus, PostgresStore, PostgresStoreOptions } from './stores/postgres/store.ts';
+import type { IndexStore } from './stores/store.ts';
+import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
+import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
+
+/** As much of a log as the index writes to. */
+export interface IndexLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Where the index is kept. */
+export interface StoreOptions {
+  /** Folder that is the index's alone; made when it is not there. Not used with PostgreSQL. */
+  readonly folder: string;
+  /** The PostgreSQL that holds it; undefined: SQLite in the folder. */
+  readonly postgres?: PostgresStoreOptions | undefined;
+  /** Infinity for no limit. Of SQLite. */
+  readonly maxBytes: number;
+  readonly log: IndexLog;
+  /**
+   * The store cannot go on: close this index and start another. May be called several times, and
+   * before this one has started.
+   */
+  readonly onBroken: () => void;
+  /** Other processes that answer from the same folder; undefined: there are none. */
+  readonly peers?: IndexPeers | undefined;
+}
+
+/** A store that is open. */
+export interface OpenedStore {
+  readonly store: IndexStore;
+  readonly continueKeys: ContinueKeys;
+  readonly modeMemory: ModeMemory;
+  /** Resolves when this process writes it. */
+  readonly writing: Promise<void>;
+  /** Which process writes what; undefined for SQLite, which one process writes. */
+  readonly leases?: Leases;
+  /** How the database stands; undefined for SQLite. */
+  readonly database?: () => DatabaseStatus;
+}
+
+const keyBytes = 32;
+
+/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code for the folder */
+export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+  return options.postgres === undefined ? await openInFolder(options) : await openInDatabase(options, options.postgres);
+}
+
+async function openInFolder(options: StoreOptions): Promise<OpenedStore> {
+  const { folder, log } = options;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const opened = await openSqlite(options);
+  try {
+    return {
+      ...opened,
+      continueKeys: readContinueKeys(folder),
+      modeMemory: makeModeFile(join(folder, 'rights.json'), (error) => log.error({ err: error }, notKept)),
+    };
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+async function openSqlite({
+  folder,
+  maxBytes,
+  log,
+  onBroken,
+  peers,
+}: StoreOptions): Promise<Pick<OpenedStore, 'store' | 'writing'>> {
+  const settings: SqliteOptions = {
+    directory: join(folder, 'sqlite'),
+    ...(maxBytes === Infinity ? {} : { maxBytes }),
+    onDamage: (message) => log.error({}, `index: ${message}`),
+    onBroken,
+    onStopped: (types) => {
+      if (types.length > 0)
+        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
+      else log.info({}, 'index: there is room again');
+    },
+  };
+  if (peers === undefined) return { store: await openSqliteStore(settings), writing: Promise.resolve() };
+  const store = await openSharedStore({ ...settings, mayWrite: () => !peers.isEnding() });
+  void store.writing.then(() => log.info({}, 'index: this process writes it'));
+  return { store, writing: store.writing };
+}
+
+async function openInDatabase(
+  { log }: StoreOptions,
+  postgres: NonNullable<StoreOptions['postgres']>,
+): Promise<OpenedStore> {
+  // Only here, as a gateway with SQLite has no use for its libraries.
+  const { openPostgresStore } = await import('./stores/postgres/store.ts');
+  const store = await openPostgresStore({
+    ...postgres,
+    onTrouble: (message) => log.warn({}, `index: ${message}`),
+  });
+  try {
+    const continueKeys: ContinueKeys = [await store.shared.keepFirst('continue key', randomBytes(keyBytes))];
+    const modeMemory = await sharedModes(store, (error) => log.error({ err: error }, notKept));
+    const { leases } = store;
+    return { store, leases, continueKeys, modeMemory, writing: Promise.resolve(), database: () => store.status() };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function sharedModes({ shared }: PostgresStore, onError: (error: unknown) => void): Promise<ModeMemory> {
+  const name = 'rights modes';
+  const kept = (await shared.read(name))?.toString();
+  let writing = Promise.resolve();
+  return {
+    read: () => kept,
+    write: (text) => {
+      writing = writing
+        .then(() => shared.change(name, (others) => Buffer.from(mergeModes(others.toString(), text))))
+        .catch(onError);
+    },
+  };
+}
+
+const notKept = 'index: what clusters said of their authorizers could not be kept';

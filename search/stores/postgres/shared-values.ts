@@ -1,0 +1,39 @@
+// Small values that all processes of an index must have alike, or keep for one another: the key of continue tokens, and
+// what clusters said of their authorizers. They are in the database, so that no process needs a folder of its own.
+import type { Database } from './connection/database.ts';
+
+export class SharedValues {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Undefined when nobody has kept one. @throws GatewayError (rejects), as all here, while the database is away */
+  async read(name: string): Promise<Buffer | undefined> {
+    const text = `SELECT value FROM ${this.#database.schema}.shared_value WHERE name = $1`;
+    const [row] = await this.#database.query<[Buffer]>(text, [name]);
+    return row?.[0];
+  }
+
+  /** Keeps a value unless there is one. Resolves with the one that is kept, which every process gets. */
+  async keepFirst(name: string, value: Buffer): Promise<Buffer> {
+    const kept = await this.read(name);
+    if (kept !== undefined) return kept;
+    const text = `INSERT INTO ${this.#database.schema}.shared_value VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+    await this.#database.query(text, [name, value]);
+    return (await this.read(name))!;
+  }
+
+  /** Puts another in the place of a value, while no other process can. */
+  async change(name: string, change: (kept: Buffer) => Buffer): Promise<void> {
+    await this.keepFirst(name, Buffer.alloc(0));
+    await this.#database.transaction(async (client) => {
+      const { rows } = await client.query<{ readonly value: Buffer }>(
+        'SELECT value FROM shared_value WHERE name = $1 FOR UPDATE',
+        [name],
+      );
+      await client.query('UPDATE shared_value SET value = $2 WHERE name = $1', [name, change(rows[0]!.value)]);
+    });
+  }
+}
