@@ -89,14 +89,16 @@ export interface ObjectToApply {
   readonly before: Before;
 }
 
-/** What speaks against applying at all: it would be lost, or taken away from somebody else's set. */
+/** What speaks against applying at all: the object would be lost, or taken out of a set. */
 function obstacleIn(before: Before, setId: string | undefined): string | undefined {
   const metadata = metadataOf(typeof before === 'string' ? undefined : before);
   if (metadata['deletionTimestamp'] !== undefined) return 'is being deleted; run again when it is gone';
   const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
   const owner = labels[partOfLabel];
-  if (setId === undefined || owner === undefined || owner === setId) return undefined;
-  return `belongs to another set (label ${partOfLabel}=${String(owner)}); remove that label, or leave the object out`;
+  if (owner === undefined || owner === setId) return undefined;
+  // Without --set, server-side apply would take the label away, and nothing would ever prune the object.
+  const next = setId === undefined ? 'give its --set NAME' : 'leave the object out';
+  return `belongs to ${setId === undefined ? 'a' : 'another'} set; ${next}, or remove its label ${partOfLabel}`;
 }
 
 function outcomeOf(

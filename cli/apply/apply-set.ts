@@ -7,7 +7,7 @@ import type { JsonObject } from '../connection/http.ts';
 import { pathOf } from './kinds.ts';
 import type { Kinds, ServedKind } from './kinds.ts';
 import { groupKindOf, phaseOf } from './manifest.ts';
-import { refusal } from './member-client.ts';
+import { Failed, refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 
 /** Label of every member: the id of its set. */
@@ -43,7 +43,7 @@ export interface SetMember {
 }
 
 /** A problem with a set in one cluster, in words. */
-export class SetProblem extends Error {}
+export class SetProblem extends Failed {}
 
 /** The set with this name; its id follows from the parent, as KEP-3659 says. */
 export function applySet(name: string, namespace: string): ApplySet {
@@ -151,7 +151,8 @@ async function listLabelled(
     });
     if (answer.status !== 200) throw new SetProblem(`${groupKindOf(kind)} cannot be listed: ${refusal(answer)}`);
     const list = JSON.parse(answer.body) as MetadataList;
-    for (const { metadata } of list.items) {
+    // A server in Go writes an empty list as null now and then.
+    for (const { metadata } of list.items ?? []) {
       if (metadata.deletionTimestamp === undefined)
         members.push({ kind, namespace, name: metadata.name, uid: metadata.uid });
     }
@@ -162,9 +163,11 @@ async function listLabelled(
 
 interface MetadataList {
   readonly metadata: { readonly continue?: string };
-  readonly items: readonly {
-    readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
-  }[];
+  readonly items:
+    | null
+    | readonly {
+        readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+      }[];
 }
 
 /**

@@ -6,13 +6,13 @@ import { namespaceOf } from './apply-job.ts';
 import type { ClusterKnowledge, ClusterRun } from './apply-job.ts';
 import { applyObject, readBefore } from './apply-object.ts';
 import type { Before, ObjectResult } from './apply-object.ts';
-import { SetProblem, partOfLabel } from './apply-set.ts';
+import { partOfLabel } from './apply-set.ts';
 import { beginSet, pruneSet } from './cluster-set.ts';
 import { establish, definedKinds } from './definitions.ts';
 import { discoverKinds, pathOf } from './kinds.ts';
 import { groupKindOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
-import { Unreachable } from './member-client.ts';
+import { reasonOf } from './member-client.ts';
 import { canBeUnready } from './readiness.ts';
 import { waitReady } from './wait-ready.ts';
 
@@ -22,7 +22,7 @@ const batchSize = 20;
 const newKindTries = 20;
 const newKindPauseMs = 250;
 
-/** Does everything in one cluster. Never rejects for reasons of the cluster; its report says what happened. */
+/** Does everything in one cluster. Its report says what happened; nothing that a cluster answers makes this reject. */
 export async function applyToCluster(run: ClusterRun): Promise<void> {
   const { report, job, state } = run;
   report.status = 'running';
@@ -31,10 +31,10 @@ export async function applyToCluster(run: ClusterRun): Promise<void> {
     report.status = job.stopping.aborted ? 'stopped' : failure === undefined ? 'done' : 'failed';
     report.reason = report.status === 'failed' ? failure! : '';
   } catch (error) {
-    if (!(error instanceof Unreachable || error instanceof SetProblem)) throw error;
+    const reason = reasonOf(error);
     const untried = report.count('untried');
     report.status = job.stopping.aborted ? 'stopped' : 'failed';
-    report.reason = untried === 0 ? error.message : `${error.message}; ${untried} objects were not tried`;
+    report.reason = untried === 0 ? reason : `${reason}; ${untried} objects were not tried`;
   }
   state?.record(report.cluster, report.leading(), report.status === 'done');
 }

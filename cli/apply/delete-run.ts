@@ -3,13 +3,13 @@ import { findConnection } from '../connection/connection.ts';
 import type { RunFlags } from './apply-flags.ts';
 import { finish, limitsOf } from './apply-run.ts';
 import type { RunSurroundings } from './apply-run.ts';
-import { applySet, deleteMember, deleteSet, listMembers, readSet, SetProblem } from './apply-set.ts';
+import { applySet, deleteMember, deleteSet, listMembers, readSet } from './apply-set.ts';
 import type { ApplySet } from './apply-set.ts';
 import { checkClusterFlags, chooseClusters } from './choose-clusters.ts';
 import { ClusterReport } from './cluster-report.ts';
 import { discoverKinds } from './kinds.ts';
 import { objectName } from './manifest.ts';
-import { clientLimits, makeMemberClient, Unreachable } from './member-client.ts';
+import { clientLimits, makeMemberClient, reasonOf } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { makeProgress } from './progress.ts';
 import { runClusters } from './run-clusters.ts';
@@ -51,11 +51,6 @@ export async function deleteSets(flags: DeleteFlags, surroundings: RunSurroundin
   if (flags.output === 'json') for (const piece of reportJson(reports, [], isDryRun)) terminal.print(piece);
   else terminal.print(reportTable(reports));
   finish(reports, undefined, stopping);
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof Unreachable || error instanceof SetProblem) return error.message;
-  throw error;
 }
 
 interface Deletion {

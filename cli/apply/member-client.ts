@@ -8,8 +8,11 @@ import { isJsonObject, keepingAgent, open, send } from '../connection/http.ts';
 import type { Answer, JsonObject, Question } from '../connection/http.ts';
 import { Failure } from '../failure.ts';
 
+/** Something went wrong in one cluster; the message says what. */
+export class Failed extends Error {}
+
 /** The cluster, or the gateway before it, did not give an answer that says anything about the object asked for. */
-export class Unreachable extends Error {}
+export class Unreachable extends Failed {}
 
 /** One cluster, as the commands about many clusters ask it. */
 export interface MemberClient {
@@ -80,6 +83,15 @@ export function makeMemberClient(
     events: (path, signal) => watchEvents(connection, path, signal),
     close: () => agent.destroy(),
   };
+}
+
+/**
+ * What an error says about a cluster. Any error counts for its cluster alone: answers that make no sense must not end
+ * the work in others.
+ */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof Failed ? message : `its answers make no sense: ${message}`;
 }
 
 /** 429 and 503 are said by a cluster or gateway that has too much to do; 502 and 504 by a gateway that cannot reach it. */

@@ -12,6 +12,7 @@ import type { JsonObject } from '../connection/http.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
+import { isSecret } from './secret-values.ts';
 
 /** Where manifests come from. */
 export interface ManifestSources {
@@ -189,7 +190,8 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
   }
   const own = metadata as JsonObject;
   const labelled = { ...own, labels: { ...(own['labels'] as object | undefined), ...labels } };
-  const body = Object.keys(labels).length === 0 ? object : { ...object, metadata: labelled };
+  const plain = isSecret(object) ? withoutStringData(object) : object;
+  const body = Object.keys(labels).length === 0 ? plain : { ...plain, metadata: labelled };
   return {
     apiVersion: String(apiVersion),
     kind: String(kind),
@@ -198,6 +200,16 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
     body: JSON.stringify(body, writeInteger),
     source,
   };
+}
+
+/**
+ * A Secret with its texts in `data`. A server stores them there anyway, but with server-side apply it would not notice
+ * that a text was taken away, and would count each run as a change.
+ */
+function withoutStringData({ stringData, ...rest }: JsonObject): JsonObject {
+  if (!isJsonObject(stringData)) return rest;
+  const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(String(text)).toString('base64')]);
+  return { ...rest, data: { ...(rest['data'] as object | undefined), ...Object.fromEntries(encoded) } };
 }
 
 /** Writes integers with all their digits; those of an int64 do not fit into a number of JavaScript. */
