@@ -110,10 +110,23 @@ function outcomeOf(
   if (status === 201) return 'created';
   if (before === undefined) return 'configured';
   // A dry run stores nothing, so that the version stays what it was.
-  const isSame = dryRun
-    ? comparable(before) === comparable(after)
-    : metadataOf(before)['resourceVersion'] === metadataOf(after)['resourceVersion'];
+  const isSame = dryRun ? comparable(before) === comparable(after) : isUntouched(metadataOf(before), metadataOf(after));
   return isSame ? 'unchanged' : 'configured';
+}
+
+/**
+ * Whether an apply changed nothing. A controller may have written the status in between. Then the version is another
+ * one, but the generation is not, and neither is our entry in the managed fields, which has the time of the last change.
+ */
+function isUntouched(before: JsonObject, after: JsonObject): boolean {
+  if (before['resourceVersion'] === after['resourceVersion']) return true;
+  const isSameGeneration = typeof before['generation'] === 'number' && before['generation'] === after['generation'];
+  return isSameGeneration && ownEntry(before) === ownEntry(after);
+}
+
+function ownEntry({ managedFields }: JsonObject): string | undefined {
+  const entries = Array.isArray(managedFields) ? managedFields.filter(isJsonObject) : [];
+  return JSON.stringify(entries.find((entry) => entry['manager'] === fieldManager && entry['operation'] === 'Apply'));
 }
 
 function metadataOf(object: JsonObject | undefined): JsonObject {

@@ -10,12 +10,13 @@ const written = new Set(['managedFields', 'resourceVersion', 'generation', 'uid'
 /** A copy of the whole object, which `kubectl apply` keeps for itself. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** An object without the fields that a server writes by itself. */
-function meant(object: JsonObject): JsonObject {
+/** An object without the fields that a server or a controller writes by itself, `status` among them. */
+function meant(whole: JsonObject): JsonObject {
+  const { status: _status, ...object } = whole;
   if (!isJsonObject(object['metadata'])) return object;
   const metadata = Object.fromEntries(Object.entries(object['metadata']).filter(([key]) => !written.has(key)));
   if (isJsonObject(metadata['annotations'])) {
-    const { [lastApplied]: _, ...annotations } = metadata['annotations'];
+    const { [lastApplied]: _copy, ...annotations } = metadata['annotations'];
     if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
     else delete metadata['annotations'];
   }

@@ -182,7 +182,10 @@ function* expand(value: unknown, source: string): Iterable<JsonObject> {
 function toManifest(object: JsonObject, source: string, labels: Readonly<Record<string, string>>): Manifest {
   const { apiVersion, kind, metadata } = object;
   const { name, namespace } = isJsonObject(metadata) ? metadata : {};
-  if (typeof name !== 'string' || name === '') {
+  if (name !== undefined && typeof name !== 'string') {
+    throw usageFailure(`${source}: metadata.name of a ${String(kind)} is no text`, 'Write it in quotes.');
+  }
+  if (name === undefined || name === '') {
     throw usageFailure(
       `${source}: a ${String(kind)} without metadata.name`,
       'Apply needs a name; generateName is none.',

@@ -163,7 +163,7 @@ test('pruning removes exactly what left the set, and refuses to remove most of i
   const refused = await report('apply', one, 1);
   assert.ok(
     refused.clusters.every(({ reason }) => reason?.includes('--allow-large-prune')),
-    refused.clusters[0]?.reason,
+    String(refused.clusters[0]?.reason),
   );
   assert.deepEqual(await namesIn('m2', 'configmaps'), gone);
 });
@@ -171,7 +171,7 @@ test('pruning removes exactly what left the set, and refuses to remove most of i
 test('kubectl prunes the same set, and this command what kubectl applied', async () => {
   const member = site.plane.member('m1');
   const kubectl = async (files: readonly string[]): Promise<string> => {
-    const args: string[] = ['apply', '--server-side', '--prune', '--applyset=mixed', '-n', 'shop', '--force-conflicts'];
+    const args = ['apply', '--server-side', '--prune', '--applyset=mixed', '-n', 'shop', '--force-conflicts'];
     const result = await member.kubectl([...args, ...files.flatMap((file) => ['-f', file])], {
       env: { KUBECTL_APPLYSET: 'true' },
     });
