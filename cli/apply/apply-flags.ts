@@ -3,8 +3,8 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { addConnectionFlags } from '../connection/connection-flags.ts';
 import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.ts';
-import type { ClusterFlags } from './choose-clusters.ts';
-import type { ManifestSources } from './read-manifests.ts';
+import type { ClusterFlags } from './cluster/choose-clusters.ts';
+import type { ManifestSources } from './manifests/read-manifests.ts';
 
 /** Flags of every command about many clusters, as commander parses them. */
 export interface RunFlags extends ConnectionFlags, KubeconfigFlags, ClusterFlags {

@@ -1,9 +1,9 @@
 // What a person sees while a run goes on, on standard error. On a terminal, the clusters under way and a bar over all
-// are drawn again and again at the bottom, and lines about faults and finished clusters go by above them. Elsewhere there
-// are only lines, one for each change.
+// are drawn again and again at the bottom, and lines about faults and finished clusters go by above them. Elsewhere
+// there are only lines, one for each change.
 import { printable } from '../failure.ts';
 import type { Terminal } from '../terminal.ts';
-import type { ClusterReport } from './cluster-report.ts';
+import type { ClusterReport } from './cluster/cluster-report.ts';
 import { summaryOf } from './run-report.ts';
 
 /** Shows how a run goes. */

@@ -1,5 +1,5 @@
 // Works on many clusters side by side. Each goes at its own speed: one that is slow holds its own place and no other.
-import type { ClusterReport } from './cluster-report.ts';
+import type { ClusterReport } from './cluster/cluster-report.ts';
 
 /** How many clusters at a time, and when no further ones are begun. */
 export interface RunLimits {

@@ -1,9 +1,9 @@
 // What a run prints when it is over: a table for people, JSON for programs.
 import { align } from '../table.ts';
 import { printable } from '../failure.ts';
-import { outcomes } from './cluster-report.ts';
-import type { ClusterReport } from './cluster-report.ts';
-import type { Manifest } from './manifest.ts';
+import { outcomes } from './cluster/cluster-report.ts';
+import type { ClusterReport } from './cluster/cluster-report.ts';
+import type { Manifest } from './manifests/manifest.ts';
 
 /** What became of a cluster, in one line without its name. */
 export function summaryOf(report: ClusterReport): string {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isJsonObject } from '../connection/http.ts';
 import { readIfPresent, replaceFile } from '../kubeconfig/atomic-file.ts';
 import type { Terminal } from '../terminal.ts';
-import type { ChosenCluster } from './choose-clusters.ts';
+import type { ChosenCluster } from './cluster/choose-clusters.ts';
 
 /** What is remembered of one cluster. */
 export interface ClusterState {

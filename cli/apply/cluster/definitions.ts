@@ -1,9 +1,9 @@
 // CustomResourceDefinitions among the manifests: which kinds they define, and when a cluster serves those.
-import { isJsonObject } from '../connection/http.ts';
+import { isJsonObject } from '../../connection/http.ts';
 import { discoverKinds } from './kinds.ts';
 import type { Kinds } from './kinds.ts';
-import { phaseOf } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { phaseOf } from '../manifests/manifest.ts';
+import type { Manifest } from '../manifests/manifest.ts';
 import { Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { waitReady } from './wait-ready.ts';

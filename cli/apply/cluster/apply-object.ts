@@ -1,14 +1,14 @@
 // Applies one object in one cluster by server-side apply (KEP-555), and says in words why it was refused.
-import { isJsonObject } from '../connection/http.ts';
-import type { Answer, JsonObject } from '../connection/http.ts';
+import { isJsonObject } from '../../connection/http.ts';
+import type { Answer, JsonObject } from '../../connection/http.ts';
 import { partOfLabel } from './apply-set.ts';
-import { comparable } from './object-diff.ts';
+import { comparable } from '../manifests/object-diff.ts';
 import { pathOf } from './kinds.ts';
 import type { ServedKind } from './kinds.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../manifests/manifest.ts';
 import { refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
-import { withoutSecrets } from './secret-values.ts';
+import { withoutSecrets } from '../manifests/secret-values.ts';
 
 /** Owner of the fields that are applied, in `metadata.managedFields`. */
 export const fieldManager = 'portcullis';
@@ -116,7 +116,8 @@ function outcomeOf(
 
 /**
  * Whether an apply changed nothing. A controller may have written the status in between. Then the version is another
- * one, but the generation is not, and neither is our entry in the managed fields, which has the time of the last change.
+ * one, but the generation is not, and neither is our entry in the managed fields, which has the time of our last
+ * change.
  */
 function isUntouched(before: JsonObject, after: JsonObject): boolean {
   if (before['resourceVersion'] === after['resourceVersion']) return true;

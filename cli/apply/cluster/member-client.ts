@@ -1,12 +1,12 @@
 // Asks one cluster through the gateway, again and again over a few kept connections. Every request here may be repeated
 // without harm: reads, server-side apply, and deletes that name the UID of what they delete.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection } from '../connection/gateway-connection.ts';
-import { explainConnection, statusMessage } from '../connection/explain.ts';
-import { clusterServer } from '../connection/gateway-url.ts';
-import { isJsonObject, keepingAgent, open, send } from '../connection/http.ts';
-import type { Answer, JsonObject, Question } from '../connection/http.ts';
-import { Failure } from '../failure.ts';
+import type { Connection } from '../../connection/gateway-connection.ts';
+import { explainConnection, statusMessage } from '../../connection/explain.ts';
+import { clusterServer } from '../../connection/gateway-url.ts';
+import { isJsonObject, keepingAgent, open, send } from '../../connection/http.ts';
+import type { Answer, JsonObject, Question } from '../../connection/http.ts';
+import { Failure } from '../../failure.ts';
 
 /** Something went wrong in one cluster; the message says what. */
 export class Failed extends Error {}
@@ -72,7 +72,11 @@ export function makeMemberClient(
       const startedMs = performance.now();
       for (let tried = 1; ; tried++) {
         const result = await once(question);
-        if (!(result instanceof Unreachable)) return result;
+        if (!(result instanceof Unreachable)) {
+          // The credential has ended, so that no object would be answered any more.
+          if (result.status === 401) throw new Unreachable(refusal(result));
+          return result;
+        }
         const isLast = tried === tries || performance.now() - startedMs > longestTryingMs;
         if (isLast || stopping.aborted) throw result;
         await sleep(pauseMs(result, tried, limits), undefined, { signal: stopping }).catch(() => {
@@ -94,7 +98,9 @@ export function reasonOf(error: unknown): string {
   return error instanceof Failed ? message : `its answers make no sense: ${message}`;
 }
 
-/** 429 and 503 are said by a cluster or gateway that has too much to do; 502 and 504 by a gateway that cannot reach it. */
+/**
+ * A cluster or gateway that has too much to do says 429 or 503; a gateway that cannot reach the cluster says 502 or 504.
+ */
 function isBusy({ status }: Answer): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }

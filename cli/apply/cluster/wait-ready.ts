@@ -1,7 +1,7 @@
 // Waits until an object is ready, by a watch on just that object.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isJsonObject } from '../connection/http.ts';
-import type { JsonObject } from '../connection/http.ts';
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
 import { pathOf } from './kinds.ts';
 import type { ServedKind } from './kinds.ts';
 import { refusal, Unreachable } from './member-client.ts';

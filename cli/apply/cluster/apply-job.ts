@@ -3,9 +3,9 @@ import type { ApplyOptions, ObjectResult } from './apply-object.ts';
 import type { ApplySet } from './apply-set.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { Kinds, ServedKind } from './kinds.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../manifests/manifest.ts';
 import type { MemberClient } from './member-client.ts';
-import type { RunState } from './run-state.ts';
+import type { RunState } from '../run-state.ts';
 
 /** What is done in every cluster alike. */
 export interface ApplyJob {

@@ -1,6 +1,6 @@
 // Diffs of many clusters. The same change in a hundred clusters is kept and printed once, with their names.
 import { createHash } from 'node:crypto';
-import { printable } from '../failure.ts';
+import { printable } from '../../failure.ts';
 
 /** Characters of diffs that are kept; what comes after is counted. */
 const mostCharacters = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-// Reads manifests from files, folders, standard input and kustomize. Easy to get wrong: kubectl reads YAML 1.1, in which
+// Reads manifests from files, folders, standard input and kustomize. Easy to get wrong: kubectl reads YAML 1.1, where
 // `0644` is an octal number and `yes` is true. Read as YAML 1.2, the mode of a mounted file would be another one.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -7,9 +7,9 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Composer, LineCounter, Parser } from 'yaml';
 import type { Document, Tags } from 'yaml';
-import { isJsonObject } from '../connection/http.ts';
-import type { JsonObject } from '../connection/http.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
+import { Failure, usageFailure } from '../../failure.ts';
 import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { isSecret } from './secret-values.ts';
@@ -85,7 +85,7 @@ function readSource(source: string): SourceText {
   return { text: attempt(source, () => readFileSync(source, 'utf8')), source };
 }
 
-/** The files at a path. As with kubectl, a folder gives its .yaml, .yml and .json files, in the order of their names. */
+/** The files at a path. As with kubectl, a folder gives its .yaml, .yml and .json files, ordered by name. */
 function filesOf(path: string, recursive: boolean): readonly string[] {
   return attempt(path, () => {
     if (!statSync(path).isDirectory()) return [path];
@@ -131,7 +131,7 @@ async function runKustomize(folder: string): Promise<string> {
   }
 }
 
-/** Types that kubectl's YAML library does not know in a manifest: times, numbers to the base of sixty, sets and the like. */
+/** Types of YAML 1.1 that kubectl does not know in a manifest. Numbers to the base of sixty are another. */
 const unknownTags = /:(?:timestamp|set|omap|pairs|binary)$/;
 
 const yamlOptions = {
