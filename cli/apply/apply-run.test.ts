@@ -8,6 +8,7 @@ import { makeAuthority, makeFolder, recordingTerminal, sendStatus, startStub } f
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
+import { deleteSets } from './delete-run.ts';
 import { serveClusters } from './many-clusters.fixture.ts';
 import type { ManyClusters } from './many-clusters.fixture.ts';
 
@@ -153,6 +154,46 @@ describe('portcullis apply', () => {
     clusters.intercept = () => false;
     assert.match((await run(flags)).noted, /^c01: configmap\/two pruned$/m);
     assert.ok(!clusters.objects.has('c01 /api/v1/namespaces/shop/configmaps/two'));
+  });
+
+  test('more than half of a set is pruned only when that is allowed, and then only by UID', async () => {
+    const one = { clusters: 'c01', allClusters: false, set: 'web' };
+    const files = ['a', 'b', 'c'].map((name) => folder.write(`${name}.yaml`, configMaps(name)));
+    await run({ ...one, filename: files });
+    const flags = { ...one, filename: files.slice(0, 1), prune: true };
+    const path = 'c01 /api/v1/namespaces/shop/configmaps';
+    const { noted, failure } = await run(flags);
+    assert.match(noted, /^c01: failed: not pruned: 2 of 3 objects left the set; .*--allow-large-prune; 1 unchanged$/m);
+    assert.equal(failure?.exitCode, 1);
+    assert.ok(clusters.objects.has(`${path}/b`));
+
+    const dry = await run({ ...flags, dryRun: true, allowLargePrune: true });
+    assert.match(dry.noted, /^c01: configmap\/b pruned \(server dry run\)$/m);
+    clusters.requests.length = 0;
+    await run({ ...flags, allowLargePrune: true });
+    assert.deepEqual(
+      clusters.requests.filter((line) => line.includes('DELETE')),
+      [`c01 DELETE /api/v1/namespaces/shop/configmaps/c`, `c01 DELETE /api/v1/namespaces/shop/configmaps/b`],
+    );
+    assert.deepEqual([clusters.objects.has(`${path}/a`), clusters.objects.has(`${path}/b`)], [true, false]);
+  });
+
+  test('delete takes the members and then the parent; a cluster without the set is done', async () => {
+    await run({ clusters: 'c01', allClusters: false, set: 'web' });
+    const terminal = recordingTerminal();
+    const flags = { server: stub.url, token: 'good-token', certificateAuthority: caFile, clusters: 'c01,c02' };
+    const stopping = new AbortController().signal;
+    const all = { ...flags, set: 'web', namespace: 'shop', parallel: 2, output: 'table' } as const;
+    await deleteSets(all, { terminal, stopping, limits });
+    assert.equal(
+      terminal.printed(),
+      'CLUSTER   STATUS   OBJECTS\nc01       done     2 deleted\nc02       done     -\n',
+    );
+    assert.equal(clusters.objects.size, 0);
+    assert.match(
+      clusters.requests.findLast((line) => line.includes('DELETE'))!,
+      /secrets\/web$/,
+    );
   });
 
   test('a stopped run finishes what is under way, and is resumed only with the same manifests', async () => {

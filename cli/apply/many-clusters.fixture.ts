@@ -67,8 +67,29 @@ function answerObjects(
   const existing = objects.get(key);
   if (request.method === 'PATCH') return void applyBody(objects, key, request, response);
   if (existing === undefined) return sendStatus(response, 404, 'NotFound', 'not found');
-  if (request.method === 'DELETE') objects.delete(key);
+  if (request.method === 'DELETE') return void deleteObject(objects, key, request, response);
   return sendJson(response, 200, existing);
+}
+
+/** As a server with a precondition: members of a set are deleted only by their UID. */
+async function deleteObject(
+  objects: ManyClusters['objects'],
+  key: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const text = await textOf(request);
+  const { preconditions } = JSON.parse(text === '' ? '{}' : text) as { preconditions?: { uid?: string } };
+  const isMember = objects.get(key)?.metadata.labels?.['applyset.kubernetes.io/part-of'] !== undefined;
+  if (isMember && preconditions?.uid !== `uid-${key}`) return sendStatus(response, 409, 'Conflict', 'another UID');
+  if (request.url?.includes('dryRun=All') !== true) objects.delete(key);
+  sendJson(response, 200, {});
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function applyBody(
@@ -77,9 +98,7 @@ async function applyBody(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString('utf8');
+  const text = await textOf(request);
   const version = String(text.length) + text;
   const body = JSON.parse(text) as StoredObject;
   const existed = objects.has(key);

@@ -99,7 +99,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * A cluster or gateway that has too much to do says 429 or 503; a gateway that cannot reach the cluster says 502 or 504.
+ * Whoever has too much to do says 429 or 503. A gateway that cannot reach the cluster says 502 or 504.
  */
 function isBusy({ status }: Answer): boolean {
   return status === 429 || (status >= 502 && status <= 504);
