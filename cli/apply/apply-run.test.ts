@@ -196,7 +196,7 @@ describe('portcullis apply', () => {
     );
   });
 
-  test('a stopped run finishes what is under way, and is resumed only with the same manifests', async () => {
+  test('a stopped run finishes what is under way, and goes on where it was', async () => {
     const file = folder.write('many.yaml', configMaps(...Array.from({ length: 30 }, (_, i) => `m${i}`)));
     const stop = new AbortController();
     clusters.intercept = (cluster, request) => {
@@ -209,7 +209,7 @@ describe('portcullis apply', () => {
     assert.match(stopped.noted, /^c01: stopped; 26 created$/m);
     const states = join(folder.path, 'portcullis', 'apply');
     const kept = readdirSync(states).map((name) => readFileSync(join(states, name), 'utf8'));
-    assert.ok(kept.some((text) => text.includes('"c01":{"uid":"uid-c01","applied":26,"done":false}')));
+    assert.ok(kept.some((text) => text.includes('"c01":{"uid":"uid-c01-1","applied":26,"done":false}')));
     clusters.intercept = () => false;
     clusters.requests.length = 0;
     const resumed = await run({ ...flags, resume: true });
@@ -217,9 +217,27 @@ describe('portcullis apply', () => {
     assert.match(resumed.printed, /^c01 +done +4 created, 26 applied before$/m);
     assert.ok(!clusters.requests.some((line) => line.startsWith('c00')));
     assert.ok(!existsSync(states) || readdirSync(states).length < kept.length, 'nothing is left to resume');
+  });
 
-    await run(flags, AbortSignal.abort());
-    folder.write('many.yaml', configMaps('other'));
+  test('what is remembered does not count for other manifests, nor for another cluster of the same name', async () => {
+    const file = folder.write('few.yaml', configMaps('a'));
+    const flags = { filename: [file], parallel: 1 };
+    const stopAtSecond = async (): Promise<void> => {
+      const stop = new AbortController();
+      clusters.intercept = (cluster) => {
+        if (cluster === 'c01') stop.abort();
+        return false;
+      };
+      await run(flags, stop.signal);
+      clusters.intercept = () => false;
+    };
+    await stopAtSecond();
+    assert.match((await run({ ...flags, resume: true })).printed, /^c00 +skipped +-$/m);
+    await stopAtSecond();
+    clusters.life++;
+    assert.match((await run({ ...flags, resume: true })).printed, /^c00 +done +1 unchanged$/m);
+    await stopAtSecond();
+    folder.write('few.yaml', configMaps('other'));
     assert.match((await run({ ...flags, resume: true })).printed, /^c00 +done +1 created$/m);
   });
 

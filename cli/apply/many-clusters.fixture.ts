@@ -13,6 +13,8 @@ export interface ManyClusters {
   readonly objects: Map<string, StoredObject>;
   /** Every request, as `cluster METHOD path`. */
   readonly requests: string[];
+  /** Part of the UIDs of all clusters: another one makes them other clusters with the same names. */
+  life: number;
   /** Answers a request in place of the cluster when it returns true. */
   intercept: (cluster: string, request: IncomingMessage, response: ServerResponse) => boolean;
 }
@@ -30,11 +32,11 @@ const served = [
 
 /** Puts clusters with these names behind the stub. */
 export function serveClusters(stub: StubGateway, names: readonly string[]): ManyClusters {
-  const clusters: ManyClusters = { objects: new Map(), requests: [], intercept: () => false };
+  const clusters: ManyClusters = { objects: new Map(), requests: [], life: 1, intercept: () => false };
   stub.answers.override = (request, response) => {
     const [, cluster, path] = /^\/clusters\/([^/]+)\/proxy(\/[^?]*)/.exec(request.url ?? '') ?? [];
     if (cluster === undefined || path === undefined) {
-      const items = names.map((name) => ({ metadata: { name, uid: `uid-${name}` } }));
+      const items = names.map((name) => ({ metadata: { name, uid: `uid-${name}-${clusters.life}` } }));
       return sendJson(response, 200, { kind: 'ClusterList', items });
     }
     clusters.requests.push(`${cluster} ${request.method} ${path}`);
