@@ -86,7 +86,7 @@ describe('portcullis apply', () => {
     assert.match(failure?.message ?? '', /^1 of 12 clusters failed: c02$/);
     assert.match(noted, /^c02: failed: cluster cannot be reached \(503\); 2 objects were not tried$/m);
     assert.match(printed, /^c05 +done +2 created$/m);
-    assert.equal(clusters.requests.filter((line) => line.startsWith('c02')).length, 4);
+    assert.equal(clusters.requests.filter((line) => line.startsWith('c02')).length, 6);
   });
 
   test('answers without sense cost their own cluster only', async () => {

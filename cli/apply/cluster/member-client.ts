@@ -17,7 +17,7 @@ export class Unreachable extends Failed {}
 /** One cluster, as the commands about many clusters ask it. */
 export interface MemberClient {
   /**
-   * Sends a request, up to four times while the cluster cannot be reached or says that it is busy.
+   * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.
    * @throws Unreachable (rejects) when that did not help, or when the run is being stopped
    */
   ask(question: Question): Promise<Answer>;
@@ -40,7 +40,8 @@ export interface ClientLimits {
 /** Limits of the commands; tests use shorter ones. */
 export const clientLimits: ClientLimits = { timeoutMs: 30_000, firstPauseMs: 500 };
 
-const tries = 4;
+/** With the pauses between them, longer than the gateway keeps requests from a cluster that failed. */
+const tries = 6;
 /** No further try is begun after this long, so that a cluster that never answers is given up soon. */
 const longestTryingMs = 45_000;
 /** Longest time that is waited because a server asked for it. */

@@ -14,6 +14,7 @@ import { freePort, runCommand } from '../../controlplane/processes.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import { clusterAt, writeContexts } from '../kubectl/contexts.ts';
 import type { TestContext } from '../kubectl/contexts.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const executable = join(import.meta.dirname, '..', '..', '..', 'bin', 'portcullis.mjs');
@@ -71,6 +72,14 @@ export async function startApplySite(): Promise<ApplySite> {
   const flags = ['--server', gateway.url, '--certificate-authority', gateway.caFile, '--token', carol.token];
   const folder = (): string => mkdtempSync(join(plane.dir, 'apply-'));
   const env = { XDG_STATE_HOME: folder() };
+  await eventually(
+    'every cluster answers but the one that is gone',
+    async () => {
+      const listed = await runCommand(process.execPath, [executable, 'get', 'clusters', ...flags]);
+      return listed.stdout.match(/^\S+ +True /gm)?.length === contexts.length - 1;
+    },
+    { timeoutMs: 120_000 },
+  );
   return {
     plane,
     simulators,
