@@ -4,7 +4,14 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../failure.ts';
-import { makeAuthority, makeFolder, recordingTerminal, sendStatus, startStub } from '../stub-gateway.fixture.ts';
+import {
+  makeAuthority,
+  makeFolder,
+  recordingTerminal,
+  sendJson,
+  sendStatus,
+  startStub,
+} from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestFolder } from '../stub-gateway.fixture.ts';
 import type { ApplyFlags } from './apply-flags.ts';
 import { apply } from './apply-run.ts';
@@ -107,6 +114,22 @@ describe('portcullis apply', () => {
     assert.match(failure?.message ?? '', /^2 of 12 clusters failed: c00, c01; 10 were not begun/);
     assert.match(printed, /^c02 +not started +-$/m);
     assert.ok(clusters.requests.every((line) => /^c0[01] /.test(line)));
+  });
+
+  test('what a controller writes between the read and the apply is not taken for our change', async () => {
+    const own = (time: string): object => ({ manager: 'portcullis', operation: 'Apply', time });
+    const controller = { manager: 'controller', operation: 'Update', time: '2026-01-01T00:00:09Z' };
+    clusters.intercept = (_cluster, request, response) => {
+      if (!request.url?.includes('/configmaps/')) return false;
+      const isAfter = request.method === 'PATCH';
+      // Of the object "two", our own entry is another one after the apply.
+      const ours = own(isAfter && request.url.includes('/two') ? '2026-01-01T00:00:09Z' : '2026-01-01T00:00:01Z');
+      const managedFields = isAfter ? [ours, controller] : [ours];
+      sendJson(response, 200, { metadata: { resourceVersion: isAfter ? '2' : '1', managedFields } });
+      return true;
+    };
+    const { printed } = await run({ clusters: 'c01', allClusters: false });
+    assert.match(printed, /^c01 +done +1 configured, 1 unchanged$/m);
   });
 
   test('a kind that a cluster does not serve is named, and the other objects are applied', async () => {

@@ -115,19 +115,24 @@ function outcomeOf(
 }
 
 /**
- * Whether an apply changed nothing. A controller may have written the status in between. Then the version is another
- * one, but the generation is not, and neither is our entry in the managed fields, which has the time of our last
- * change.
+ * Whether an apply changed nothing. A controller may have written in between, so that the version is another one. The
+ * entry of each writer in the managed fields has the time of its last change: when ours is as it was, and older than
+ * another writer's, the change was not ours.
  */
 function isUntouched(before: JsonObject, after: JsonObject): boolean {
   if (before['resourceVersion'] === after['resourceVersion']) return true;
-  const isSameGeneration = typeof before['generation'] === 'number' && before['generation'] === after['generation'];
-  return isSameGeneration && ownEntry(before) === ownEntry(after);
+  const [own, others] = entriesIn(after);
+  const isSame = own !== undefined && JSON.stringify(own) === JSON.stringify(entriesIn(before)[0]);
+  return isSame && others.some(({ time }) => String(time) > String(own['time']));
 }
 
-function ownEntry({ managedFields }: JsonObject): string | undefined {
+/** Our entry in the managed fields, and those of others. */
+function entriesIn({
+  managedFields,
+}: JsonObject): readonly [own: JsonObject | undefined, others: readonly JsonObject[]] {
   const entries = Array.isArray(managedFields) ? managedFields.filter(isJsonObject) : [];
-  return JSON.stringify(entries.find((entry) => entry['manager'] === fieldManager && entry['operation'] === 'Apply'));
+  const isOwn = ({ manager, operation }: JsonObject): boolean => manager === fieldManager && operation === 'Apply';
+  return [entries.find(isOwn), entries.filter((entry) => !isOwn(entry))];
 }
 
 function metadataOf(object: JsonObject | undefined): JsonObject {
