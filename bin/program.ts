@@ -2,6 +2,7 @@
 // for failed, 2 for a wrong flag or configuration. commander exits with 1 for a wrong flag; that is changed to 2.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addApplyCommands } from '../cli/apply/apply-commands.ts';
 import { addCompletionCommand } from '../cli/completion/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
@@ -81,6 +82,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addCheckCommand(program, addServe(program, verbs, terminal), verbs);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
+  addApplyCommands(program, terminal);
   addGenerateCommand(program, terminal);
   addGenerateCrds(program, terminal);
   addVersionCommand(program, terminal);

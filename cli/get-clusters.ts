@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { findConnection } from './connection/connection.ts';
 import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
+import { addConnectionFlags } from './connection/connection-flags.ts';
 import { Failure } from './failure.ts';
 import { clustersPath } from './connection/gateway-url.ts';
 import { getJson } from './connection/http.ts';
@@ -56,17 +57,9 @@ export function addGetCommand(program: Command, terminal: Terminal): void {
     .command('get')
     .description('show what a gateway knows')
     .addHelpText('after', '\nExamples:\n  $ portcullis get clusters\n  $ portcullis get clusters -o wide');
-  get
-    .command('clusters')
-    .alias('cluster')
-    .description('list the clusters behind a gateway and their state')
-    .option('--kubeconfig <file>', 'kubeconfig that knows the gateway (default: $KUBECONFIG, then ~/.kube/config)')
-    .option('--context <name>', 'context of that kubeconfig (default: the current one)')
-    .option('--server <url>', 'address of the gateway; the kubeconfig is then not read')
-    .option('--token <token>', 'bearer token')
-    .option('--certificate-authority <file>', "PEM certificate of the CA that signed the gateway's certificate")
-    .option('--client-certificate <file>', 'PEM client certificate, in place of a token')
-    .option('--client-key <file>', 'PEM key of the client certificate')
+  addConnectionFlags(
+    get.command('clusters').alias('cluster').description('list the clusters behind a gateway and their state'),
+  )
     .addOption(
       new Option('-o, --output <format>', 'how to print them')
         .choices(['table', 'wide', 'json', 'yaml'])

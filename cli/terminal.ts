@@ -12,6 +12,8 @@ export interface Terminal {
   print(text: string): void;
   /** Writes to standard error, without adding a newline. */
   note(text: string): void;
+  /** Width of standard error in columns; undefined, or no such function, when it is no terminal. */
+  columns?(): number | undefined;
 }
 
 /** A {@link Terminal} for the present process. */
@@ -22,5 +24,6 @@ export function processTerminal(): Terminal {
     nowMs: () => Date.now(),
     print: (text) => void process.stdout.write(text),
     note: (text) => void process.stderr.write(text),
+    columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
   };
 }

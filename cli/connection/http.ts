@@ -1,5 +1,6 @@
 // A small HTTPS client for the gateway: sends one request, and turns errors into a Failure that says what to do.
 // Security: redirects are never followed, because the token would be sent along.
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
@@ -61,7 +62,7 @@ export async function getJson(
 
 /** One request to a path below the root of a connection. */
 export interface Question {
-  readonly method: 'GET' | 'PATCH';
+  readonly method: 'GET' | 'PATCH' | 'DELETE';
   /** The path with a leading slash, below the root of the connection. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -72,55 +73,90 @@ export interface Question {
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  /** Seconds of the header Retry-After; undefined when there is none. */
+  readonly retryAfterS?: number;
 }
 
-/** Sends one request. Rejects with the connection's error, or with a Failure when the answer is too long. */
+/**
+ * Makes an agent for many requests to one server. Each kept connection needs no further handshake.
+ * @param connections how many at a time
+ */
+export function keepingAgent(connection: Connection, connections: number): Agent {
+  return new Agent({ keepAlive: true, maxSockets: connections, proxyEnv: connection.proxyEnv, ...tlsOf(connection) });
+}
+
+/**
+ * Sends one request. Rejects with the connection's error, or with a Failure when the answer is too long.
+ * @param agent from {@link keepingAgent}; without one, the request has a connection of its own, which closes by itself
+ */
 export function send(
   connection: Connection,
-  { method, path, headers, body }: Question,
+  question: Question,
   limits: RequestLimits = defaultLimits,
+  agent?: Agent,
 ): Promise<Answer> {
-  const url = new URL(connection.root + path);
-  // Each request has a connection of its own, which closes by itself.
-  const agent = new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv });
   return new Promise((resolve, reject) => {
-    const call = request(
-      url,
-      {
-        agent,
-        method,
-        headers: {
-          ...headers,
-          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-          'user-agent': 'portcullis-cli',
-          ...(connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` }),
-        },
-        ca: connection.ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
-        rejectUnauthorized: !connection.insecure,
-        signal: AbortSignal.timeout(limits.timeoutMs),
-        ...(connection.serverName === undefined ? {} : { servername: connection.serverName }),
-        ...connection.clientCertificate,
-      },
-      (response) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          chunks.push(chunk);
-          if (bytes > limits.maxBytes) {
-            // Reject before the call is destroyed. When the whole answer has arrived already, its 'end' event follows
-            // at once and would resolve the promise.
-            reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
-            call.destroy();
-          }
+    const signal = AbortSignal.timeout(limits.timeoutMs);
+    const call = open(connection, question, { agent, signal }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        if (bytes > limits.maxBytes) {
+          // Reject before the call is destroyed. When the whole answer has arrived already, its 'end' event follows
+          // at once and would resolve the promise.
+          reject(new Failure(`${connection.root} answered more than ${limits.maxBytes} bytes`, 'Check --server.'));
+          call.destroy();
+        }
+      });
+      response.once('error', reject);
+      response.once('end', () => {
+        const seconds = Number(response.headers['retry-after'] ?? Number.NaN);
+        resolve({
+          status: response.statusCode ?? 0,
+          body: Buffer.concat(chunks).toString('utf8'),
+          ...(Number.isFinite(seconds) && { retryAfterS: seconds }),
         });
-        response.once('error', reject);
-        response.once('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') });
-        });
-      },
-    );
+      });
+    });
     call.once('error', reject);
-    call.end(body);
+    call.end(question.body);
   });
+}
+
+/**
+ * Begins a request and hands over the head of its answer, for answers that are read while they come. The caller calls
+ * `end` and listens for 'error'.
+ */
+export function open(
+  connection: Connection,
+  { method, path, headers, body }: Question,
+  { agent, signal }: { readonly agent?: Agent | undefined; readonly signal: AbortSignal },
+  onAnswer: (response: IncomingMessage) => void,
+): ClientRequest {
+  return request(
+    new URL(connection.root + path),
+    {
+      agent: agent ?? new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv, ...tlsOf(connection) }),
+      method,
+      headers: {
+        ...headers,
+        ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        'user-agent': 'portcullis-cli',
+        ...(connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` }),
+      },
+      signal,
+    },
+    onAnswer,
+  );
+}
+
+function tlsOf(connection: Connection): object {
+  return {
+    ca: connection.ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
+    rejectUnauthorized: !connection.insecure,
+    ...(connection.serverName === undefined ? {} : { servername: connection.serverName }),
+    ...connection.clientCertificate,
+  };
 }

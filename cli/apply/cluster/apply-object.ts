@@ -1,0 +1,162 @@
+// Applies one object in one cluster by server-side apply (KEP-555), and says in words why it was refused.
+import { isJsonObject } from '../../connection/http.ts';
+import type { Answer, JsonObject } from '../../connection/http.ts';
+import { partOfLabel } from './apply-set.ts';
+import { comparable } from '../manifests/object-diff.ts';
+import { pathOf } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
+import type { Manifest } from '../manifests/manifest.ts';
+import { refusal } from './member-client.ts';
+import type { MemberClient } from './member-client.ts';
+import { withoutSecrets } from '../manifests/secret-values.ts';
+
+/** Owner of the fields that are applied, in `metadata.managedFields`. */
+export const fieldManager = 'portcullis';
+
+/** How objects are applied. */
+export interface ApplyOptions {
+  /** Ask the cluster what would happen, and change nothing. */
+  readonly dryRun: boolean;
+  /** Take over fields that others manage. */
+  readonly force: boolean;
+  /** Read whole objects, so that they can be compared. */
+  readonly compares: boolean;
+  /** Id of the set that the objects belong to. */
+  readonly setId: string | undefined;
+}
+
+/** What became of one object. */
+export type ObjectResult =
+  | {
+      readonly outcome: 'created' | 'configured' | 'unchanged';
+      /** The object before, when there was one, and after; complete only when `compares` was asked for. */
+      readonly before: JsonObject | undefined;
+      readonly after: JsonObject;
+    }
+  | { readonly outcome: 'failed'; readonly reason: string };
+
+/** An object as it was before: there, not there, or not known because the user may not read it. */
+export type Before = JsonObject | 'absent' | 'unknown';
+
+const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+
+/** Reads an object before it is applied. @throws Unreachable (rejects) */
+export async function readBefore(client: MemberClient, path: string, { compares }: ApplyOptions): Promise<Before> {
+  const headers = { accept: compares ? 'application/json' : metadataOnly };
+  const answer = await client.ask({ method: 'GET', path, headers });
+  if (answer.status === 404) return 'absent';
+  const object: unknown = answer.status === 200 ? JSON.parse(answer.body) : undefined;
+  return isJsonObject(object) ? object : 'unknown';
+}
+
+/**
+ * Applies one object.
+ * @param namespace that of the object, or '' when its kind has none
+ * @throws Unreachable (rejects) when the cluster cannot be reached
+ */
+export async function applyObject(
+  client: MemberClient,
+  { manifest, kind, namespace, before }: ObjectToApply,
+  options: ApplyOptions,
+): Promise<ObjectResult> {
+  const obstacle = obstacleIn(before, options.setId);
+  if (obstacle !== undefined) return { outcome: 'failed', reason: obstacle };
+  const query = new URLSearchParams({
+    fieldManager,
+    force: String(options.force),
+    ...(options.dryRun && { dryRun: 'All' }),
+  });
+  const answer = await client.ask({
+    method: 'PATCH',
+    path: `${pathOf(kind, namespace, manifest.name)}?${query.toString()}`,
+    headers: {
+      accept: options.compares ? 'application/json' : metadataOnly,
+      'content-type': 'application/apply-patch+yaml',
+    },
+    body: manifest.body,
+  });
+  if (answer.status !== 200 && answer.status !== 201) return { outcome: 'failed', reason: reasonOf(answer, manifest) };
+  const after = JSON.parse(answer.body) as JsonObject;
+  const existing = typeof before === 'string' ? undefined : before;
+  return { outcome: outcomeOf(answer, existing, after, options), before: existing, after };
+}
+
+/** An object, the kind as which the cluster serves it, and what was there before. */
+export interface ObjectToApply {
+  readonly manifest: Manifest;
+  readonly kind: ServedKind;
+  readonly namespace: string;
+  readonly before: Before;
+}
+
+/** What speaks against applying at all: the object would be lost, or taken out of a set. */
+function obstacleIn(before: Before, setId: string | undefined): string | undefined {
+  const metadata = metadataOf(typeof before === 'string' ? undefined : before);
+  if (metadata['deletionTimestamp'] !== undefined) return 'is being deleted; run again when it is gone';
+  const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
+  const owner = labels[partOfLabel];
+  if (owner === undefined || owner === setId) return undefined;
+  // Without --set, server-side apply would take the label away, and nothing would ever prune the object.
+  const next = setId === undefined ? 'give its --set NAME' : 'leave the object out';
+  return `belongs to ${setId === undefined ? 'a' : 'another'} set; ${next}, or remove its label ${partOfLabel}`;
+}
+
+function outcomeOf(
+  { status }: Answer,
+  before: JsonObject | undefined,
+  after: JsonObject,
+  { dryRun }: ApplyOptions,
+): 'created' | 'configured' | 'unchanged' {
+  if (status === 201) return 'created';
+  if (before === undefined) return 'configured';
+  // A dry run stores nothing, so that the version stays what it was.
+  const isSame = dryRun ? comparable(before) === comparable(after) : isUntouched(metadataOf(before), metadataOf(after));
+  return isSame ? 'unchanged' : 'configured';
+}
+
+/**
+ * Whether an apply changed nothing. A controller may have written in between, so that the version is another one. The
+ * entry of each writer in the managed fields has the time of its last change: when ours is as it was, and older than
+ * another writer's, the change was not ours.
+ */
+function isUntouched(before: JsonObject, after: JsonObject): boolean {
+  if (before['resourceVersion'] === after['resourceVersion']) return true;
+  const [own, others] = entriesIn(after);
+  const isSame = own !== undefined && JSON.stringify(own) === JSON.stringify(entriesIn(before)[0]);
+  return isSame && others.some(({ time }) => String(time) > String(own['time']));
+}
+
+/** Our entry in the managed fields, and those of others. */
+function entriesIn({
+  managedFields,
+}: JsonObject): readonly [own: JsonObject | undefined, others: readonly JsonObject[]] {
+  const entries = Array.isArray(managedFields) ? managedFields.filter(isJsonObject) : [];
+  const isOwn = ({ manager, operation }: JsonObject): boolean => manager === fieldManager && operation === 'Apply';
+  return [entries.find(isOwn), entries.filter((entry) => !isOwn(entry))];
+}
+
+function metadataOf(object: JsonObject | undefined): JsonObject {
+  return isJsonObject(object?.['metadata']) ? object['metadata'] : {};
+}
+
+/** Why a cluster refused an object. Conflicts are named by manager and field. */
+function reasonOf(answer: Answer, manifest: Manifest): string {
+  const conflicts = answer.status === 409 ? conflictsIn(answer.body) : [];
+  if (conflicts.length === 0) return withoutSecrets(refusal(answer), manifest);
+  return `conflict: ${conflicts.join('; ')}; --force-conflicts takes fields over`;
+}
+
+/** The conflicts of server-side apply that a `metav1.Status` lists: `"kubectl-edit" manages .spec.replicas`. */
+function conflictsIn(body: string): readonly string[] {
+  const status: unknown = JSON.parse(body);
+  const details: unknown = isJsonObject(status) ? status['details'] : undefined;
+  const causes =
+    isJsonObject(details) && Array.isArray(details['causes']) ? details['causes'].filter(isJsonObject) : [];
+  const fields = new Map<string, string[]>();
+  for (const { reason, field, message } of causes) {
+    if (reason !== 'FieldManagerConflict') continue;
+    const manager = /conflicts? with "([^"]+)"/.exec(String(message))?.[1] ?? 'somebody else';
+    fields.set(manager, [...(fields.get(manager) ?? []), String(field)]);
+  }
+  return [...fields].map(([manager, names]) => `"${manager}" manages ${names.join(', ')}`);
+}

@@ -1,0 +1,204 @@
+// Sets of objects that belong together, in the form of KEP-3659 (ApplySet), so that `kubectl apply --prune --applyset`
+// can go on with a set and this command with kubectl's. A Secret without data is the parent: it says which kinds the
+// set has, in which namespaces. Members carry the label part-of. Security: an object is deleted only by its UID.
+import { createHash } from 'node:crypto';
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
+import { pathOf } from './kinds.ts';
+import type { Kinds, ServedKind } from './kinds.ts';
+import { groupKindOf, phaseOf } from '../manifests/manifest.ts';
+import { Failed, refusal } from './member-client.ts';
+import type { MemberClient } from './member-client.ts';
+
+/** Label of every member: the id of its set. */
+export const partOfLabel = 'applyset.kubernetes.io/part-of';
+const idLabel = 'applyset.kubernetes.io/id';
+const kindsAnnotation = 'applyset.kubernetes.io/contains-group-kinds';
+const namespacesAnnotation = 'applyset.kubernetes.io/additional-namespaces';
+const toolingAnnotation = 'applyset.kubernetes.io/tooling';
+/** kubectl refuses a set that another tool keeps. This one keeps sets exactly as kubectl does (decision 0028). */
+const tooling = 'kubectl/v1.36.0+portcullis';
+const parentKind: ServedKind = { apiVersion: 'v1', kind: 'Secret', resource: 'secrets', isNamespaced: true };
+
+/** A set by the name and namespace of its parent. */
+export interface ApplySet {
+  readonly name: string;
+  readonly namespace: string;
+  readonly id: string;
+}
+
+/** What a set consists of, as its parent says. */
+export interface SetContents {
+  /** Such as `Deployment.apps` or `Secret`. */
+  readonly groupKinds: ReadonlySet<string>;
+  readonly namespaces: ReadonlySet<string>;
+}
+
+/** An object with the label of the set. */
+export interface SetMember {
+  readonly kind: ServedKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** A problem with a set in one cluster, in words. */
+export class SetProblem extends Failed {}
+
+/** The set with this name; its id follows from the parent, as KEP-3659 says. */
+export function applySet(name: string, namespace: string): ApplySet {
+  const hash = createHash('sha256').update(`${name}.${namespace}.Secret.`).digest('base64url');
+  return { name, namespace, id: `applyset-${hash}-v1` };
+}
+
+/** What two parts of a set consist of together. */
+export function union(one: SetContents, other: SetContents): SetContents {
+  return {
+    groupKinds: one.groupKinds.union(other.groupKinds),
+    namespaces: one.namespaces.union(other.namespaces),
+  };
+}
+
+/**
+ * Reads the parent of a set; undefined when the cluster has no such set.
+ * @throws SetProblem (rejects) when it may not be read, is no set, or is kept by another tool
+ */
+export async function readSet(client: MemberClient, set: ApplySet): Promise<SetContents | undefined> {
+  const path = pathOf(parentKind, set.namespace, set.name);
+  const answer = await client.ask({ method: 'GET', path, headers: { accept: 'application/json' } });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw new SetProblem(`the set cannot be read: ${refusal(answer)}`);
+  const { metadata } = JSON.parse(answer.body) as { readonly metadata: JsonObject };
+  const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
+  const annotations = isJsonObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const keeper = String(annotations[toolingAnnotation]).split('/')[0];
+  if (labels[idLabel] !== set.id) {
+    throw new SetProblem(
+      `secret/${set.name} in ${set.namespace} is not the parent of a set; choose another --set NAME`,
+    );
+  }
+  if (keeper !== 'kubectl') throw new SetProblem(`the set is kept by ${keeper}; choose another --set NAME`);
+  return {
+    groupKinds: new Set(splitNames(annotations[kindsAnnotation])),
+    namespaces: new Set([set.namespace, ...splitNames(annotations[namespacesAnnotation])]),
+  };
+}
+
+function splitNames(value: unknown): readonly string[] {
+  return typeof value === 'string' ? value.split(',').filter((name) => name !== '') : [];
+}
+
+/** Writes the parent of a set. @throws SetProblem (rejects) when the cluster refuses it */
+export async function writeSet(client: MemberClient, set: ApplySet, contents: SetContents): Promise<void> {
+  const others = [...contents.namespaces].filter((namespace) => namespace !== set.namespace);
+  const metadata = {
+    name: set.name,
+    namespace: set.namespace,
+    labels: { [idLabel]: set.id },
+    annotations: {
+      [toolingAnnotation]: tooling,
+      [kindsAnnotation]: [...contents.groupKinds].toSorted().join(','),
+      [namespacesAnnotation]: others.toSorted().join(','),
+    },
+  };
+  const answer = await client.ask({
+    method: 'PATCH',
+    path: `${pathOf(parentKind, set.namespace, set.name)}?fieldManager=portcullis-applyset&force=true`,
+    headers: { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' },
+    body: JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata }),
+  });
+  if (answer.status !== 200 && answer.status !== 201) {
+    throw new SetProblem(`the set cannot be written: ${refusal(answer)}`);
+  }
+}
+
+/**
+ * The objects that carry the set's label, in the order in which they are deleted: CustomResourceDefinitions late,
+ * Namespaces last. Kinds that the cluster does not serve have no objects.
+ * @throws SetProblem (rejects) when a list is refused
+ */
+export async function listMembers(
+  client: MemberClient,
+  kinds: Kinds,
+  set: ApplySet,
+  contents: SetContents,
+): Promise<readonly SetMember[]> {
+  const members: SetMember[] = [];
+  for (const groupKind of contents.groupKinds) {
+    const kind = kinds.findPreferred(groupKind);
+    if (kind === undefined) continue;
+    for (const namespace of kind.isNamespaced ? contents.namespaces : ['']) {
+      members.push(...(await listLabelled(client, kind, namespace, set)));
+    }
+  }
+  return members.toReversed().toSorted((one, other) => phaseOf(other.kind) - phaseOf(one.kind));
+}
+
+async function listLabelled(
+  client: MemberClient,
+  kind: ServedKind,
+  namespace: string,
+  { id }: ApplySet,
+): Promise<readonly SetMember[]> {
+  const members: SetMember[] = [];
+  let next = '';
+  do {
+    const query = new URLSearchParams({ labelSelector: `${partOfLabel}=${id}`, limit: '500', continue: next });
+    const answer = await client.ask({
+      method: 'GET',
+      path: `${pathOf(kind, namespace)}?${query.toString()}`,
+      headers: { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json' },
+    });
+    if (answer.status !== 200) throw new SetProblem(`${groupKindOf(kind)} cannot be listed: ${refusal(answer)}`);
+    const list = JSON.parse(answer.body) as MetadataList;
+    // A server in Go writes an empty list as null now and then.
+    for (const { metadata } of list.items ?? []) {
+      if (metadata.deletionTimestamp === undefined)
+        members.push({ kind, namespace, name: metadata.name, uid: metadata.uid });
+    }
+    next = list.metadata.continue ?? '';
+  } while (next !== '');
+  return members;
+}
+
+interface MetadataList {
+  readonly metadata: { readonly continue?: string };
+  readonly items:
+    | null
+    | readonly {
+        readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+      }[];
+}
+
+/**
+ * Deletes an object, unless another one has taken its name since it was listed.
+ * @returns why it was refused; undefined when the object is gone
+ */
+export async function deleteMember(
+  client: MemberClient,
+  { kind, namespace, name, uid }: SetMember,
+  dryRun: boolean,
+): Promise<string | undefined> {
+  const answer = await client.ask({
+    method: 'DELETE',
+    path: `${pathOf(kind, namespace, name)}${dryRun ? '?dryRun=All' : ''}`,
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid },
+      propagationPolicy: 'Background',
+      ...(dryRun && { dryRun: ['All'] }),
+    }),
+  });
+  return [200, 202, 404].includes(answer.status) ? undefined : refusal(answer);
+}
+
+/** Deletes the parent of a set whose members are gone. @throws SetProblem (rejects) when the cluster refuses it */
+export async function deleteSet(client: MemberClient, set: ApplySet): Promise<void> {
+  const path = pathOf(parentKind, set.namespace, set.name);
+  const answer = await client.ask({ method: 'DELETE', path, headers: { accept: 'application/json' } });
+  if (answer.status !== 200 && answer.status !== 404) {
+    throw new SetProblem(`the parent of the set cannot be deleted: ${refusal(answer)}`);
+  }
+}

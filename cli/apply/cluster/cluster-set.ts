@@ -1,0 +1,92 @@
+// The set of objects in one cluster: its parent before anything is applied, and what left it afterwards. Security:
+// pruning deletes, so it happens only after a pass without faults, and never more than half of a set by accident.
+import { namespaceOf } from './apply-job.ts';
+import type { ApplyJob, ClusterKnowledge, ClusterRun, SetOptions } from './apply-job.ts';
+import { deleteMember, listMembers, readSet, union, writeSet } from './apply-set.ts';
+import type { ApplySet, SetContents, SetMember } from './apply-set.ts';
+import type { Kinds } from './kinds.ts';
+import { groupKindOf, identityOf, objectName, phaseOf } from '../manifests/manifest.ts';
+
+/**
+ * Writes the parent so that it names every kind that the set has or will have. Done before members are made, so that
+ * none is ever forgotten.
+ * @throws SetProblem (rejects)
+ */
+export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKnowledge, set: ApplySet): Promise<void> {
+  const before = await readSet(client, set);
+  if (job.options.dryRun || job.stopping.aborted) return;
+  const wanted = contentsOf(job, kinds, set);
+  await writeSet(client, set, before === undefined ? wanted : union(before, wanted));
+}
+
+/** What the set consists of, by the manifests. */
+function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: ApplySet): SetContents {
+  const within = manifests.flatMap((manifest) => {
+    const isNamespaced = kinds.find(manifest.apiVersion, manifest.kind)?.isNamespaced ?? true;
+    return isNamespaced ? [manifest.namespace === '' ? namespace : manifest.namespace] : [];
+  });
+  return { groupKinds: new Set(manifests.map(groupKindOf)), namespaces: new Set([set.namespace, ...within]) };
+}
+
+/**
+ * Deletes the members that the manifests no longer have.
+ * @returns why that was not done; undefined when the set is as the manifests say
+ * @throws SetProblem, Unreachable (rejects)
+ */
+export async function pruneSet(
+  run: ClusterRun,
+  known: ClusterKnowledge,
+  { set, prunes, allowsLargePrune }: SetOptions & { readonly set: ApplySet },
+): Promise<string | undefined> {
+  if (!prunes) return undefined;
+  const { job, client, report, listener } = run;
+  const wanted = contentsOf(job, known.kinds, set);
+  const contents = (await readSet(client, set)) ?? wanted;
+  const gone = await membersThatLeft(run, known.kinds, set, contents);
+  const obstacle = allowsLargePrune ? undefined : brake(gone, known.membersBefore + gone.length);
+  if (obstacle !== undefined) return obstacle;
+  for (const member of gone) {
+    if (job.stopping.aborted) return undefined;
+    const name = objectName({ ...member.kind, name: member.name });
+    const refused = await deleteMember(client, member, job.options.dryRun);
+    if (refused !== undefined) return `${name} was not pruned: ${refused}`;
+    report.deleted.push(name);
+    listener.onDeleted(report, name);
+  }
+  if (!job.options.dryRun) await writeSet(client, set, keepUnserved(wanted, contents, known.kinds));
+  return undefined;
+}
+
+async function membersThatLeft(
+  { client, job }: ClusterRun,
+  kinds: Kinds,
+  set: ApplySet,
+  contents: SetContents,
+): Promise<readonly SetMember[]> {
+  const kept = new Set(
+    job.manifests.flatMap((manifest) => {
+      const kind = kinds.find(manifest.apiVersion, manifest.kind);
+      return kind === undefined ? [] : [identityOf(manifest, namespaceOf(job, kind, manifest))];
+    }),
+  );
+  const members = await listMembers(client, kinds, set, contents);
+  return members.filter(({ kind, namespace, name }) => !kept.has(identityOf({ ...kind, name }, namespace)));
+}
+
+/** Why so much is not deleted without being asked for. @param before how many objects the set had */
+function brake(gone: readonly SetMember[], before: number): string | undefined {
+  const next = 'look at it with --dry-run, then allow it with --allow-large-prune';
+  const holder = gone.find(({ kind }) => phaseOf(kind) < 2);
+  if (holder !== undefined) {
+    const name = objectName({ ...holder.kind, name: holder.name });
+    return `not pruned: ${name} left the set, and with it everything in it would go; ${next}`;
+  }
+  if (gone.length * 2 <= before) return undefined;
+  return `not pruned: ${gone.length} of ${before} objects left the set; ${next}`;
+}
+
+/** Kinds that the cluster does not serve now may be back later, with their objects. */
+function keepUnserved(wanted: SetContents, before: SetContents, kinds: Kinds): SetContents {
+  const unserved = [...before.groupKinds].filter((groupKind) => kinds.findPreferred(groupKind) === undefined);
+  return unserved.length === 0 ? wanted : union(wanted, { ...before, groupKinds: new Set(unserved) });
+}

@@ -1,0 +1,83 @@
+// Which kinds a cluster serves, under which path, and whether their objects are in namespaces. Asked once for each
+// cluster of a run, and again only after its CustomResourceDefinitions have changed.
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
+import { refusal, Unreachable } from './member-client.ts';
+import type { MemberClient } from './member-client.ts';
+
+/** One kind in one version, as a cluster serves it. */
+export interface ServedKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The name in paths, such as `deployments`. */
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+}
+
+/** The kinds of one cluster. */
+export interface Kinds {
+  find(apiVersion: string, kind: string): ServedKind | undefined;
+  /** By kind and group, such as `Deployment.apps`, in the version that the cluster prefers. */
+  findPreferred(groupKind: string): ServedKind | undefined;
+}
+
+const accept = ['v2', 'v2beta1']
+  .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
+  .join(',');
+
+/**
+ * Asks a cluster for its kinds by aggregated discovery (KEP-3352).
+ * @throws Unreachable (rejects) when it cannot be asked, refuses, or is older than Kubernetes 1.26
+ */
+export async function discoverKinds(client: MemberClient): Promise<Kinds> {
+  const versions = new Map<string, ServedKind>();
+  const preferred = new Map<string, ServedKind>();
+  for (const path of ['/api', '/apis']) {
+    const answer = await client.ask({ method: 'GET', path, headers: { accept } });
+    if (answer.status !== 200) throw new Unreachable(refusal(answer));
+    const document: unknown = JSON.parse(answer.body);
+    if (!isJsonObject(document) || document['kind'] !== 'APIGroupDiscoveryList') {
+      throw new Unreachable('the cluster has no aggregated discovery: it is older than Kubernetes 1.26');
+    }
+    for (const { groupKind, served } of listOf(document['items']).flatMap(kindsOfGroup)) {
+      versions.set(`${served.apiVersion} ${served.kind}`, served);
+      if (!preferred.has(groupKind)) preferred.set(groupKind, served);
+    }
+  }
+  return {
+    find: (apiVersion, kind) => versions.get(`${apiVersion} ${kind}`),
+    findPreferred: (groupKind) => preferred.get(groupKind),
+  };
+}
+
+interface NamedKind {
+  readonly groupKind: string;
+  readonly served: ServedKind;
+}
+
+/** The kinds of one group; its versions come with the preferred one first. */
+function kindsOfGroup({ metadata, versions }: JsonObject): readonly NamedKind[] {
+  const group = isJsonObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
+  return listOf(versions).flatMap(({ version, resources }) =>
+    listOf(resources).flatMap(({ resource, responseKind, scope, verbs }) => {
+      const kind = isJsonObject(responseKind) ? String(responseKind['kind']) : '';
+      // Some answers only: a review can be created and nothing else.
+      if (!Array.isArray(verbs) || !verbs.includes('get')) return [];
+      const apiVersion = group === '' ? String(version) : `${group}/${String(version)}`;
+      const served = { apiVersion, kind, resource: String(resource), isNamespaced: scope === 'Namespaced' };
+      return [{ groupKind: group === '' ? kind : `${kind}.${group}`, served }];
+    }),
+  );
+}
+
+function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** The path of a kind's objects, or of the one with a name. `namespace` is not used for kinds without namespaces. */
+export function pathOf(kind: ServedKind, namespace: string, name?: string): string {
+  const api = kind.apiVersion.includes('/') ? 'apis' : 'api';
+  const within = kind.isNamespaced ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const last = name === undefined ? '' : `/${encodeURIComponent(name)}`;
+  return `/${api}/${kind.apiVersion}${within}/${kind.resource}${last}`;
+}

@@ -1,0 +1,82 @@
+// Waits until an object is ready, by a watch on just that object.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
+import { pathOf } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
+import { refusal, Unreachable } from './member-client.ts';
+import type { MemberClient } from './member-client.ts';
+import { readinessOf } from './readiness.ts';
+
+/** Pause before an object is read again after its watch ended. */
+const pauseMs = 1000;
+
+/**
+ * Waits for one object.
+ * @param signal ends the waiting
+ * @param onReason called with each reason why the object is not ready
+ * @returns undefined when it is ready, or else the last reason
+ * @throws Unreachable (rejects) when the cluster cannot be reached
+ */
+export async function waitReady(
+  client: MemberClient,
+  kind: ServedKind,
+  object: { readonly namespace: string; readonly name: string },
+  signal: AbortSignal,
+  onReason: (reason: string) => void,
+): Promise<string | undefined> {
+  let last = 'was not looked at';
+  /** Whether nothing is left to wait for. */
+  const isOver = (seen: JsonObject): boolean => {
+    const readiness = readinessOf(seen);
+    if (readiness.state === 'ready') return true;
+    last = readiness.reason;
+    onReason(last);
+    return readiness.state === 'failed';
+  };
+  const isReady = (seen: JsonObject): boolean => readinessOf(seen).state === 'ready';
+  while (!signal.aborted) {
+    const path = pathOf(kind, object.namespace, object.name);
+    const answer = await client.ask({ method: 'GET', path, headers: { accept: 'application/json' } });
+    if (answer.status !== 200) return refusal(answer);
+    const current = JSON.parse(answer.body) as JsonObject;
+    if (isOver(current)) return isReady(current) ? undefined : last;
+    const watched = await firstThat(client, watchPath(kind, object, current), signal, isOver);
+    if (watched !== undefined) return isReady(watched) ? undefined : last;
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+  return last;
+}
+
+/** The first state of the watched object that ends the waiting; undefined when the watch ended before. */
+async function firstThat(
+  client: MemberClient,
+  path: string,
+  signal: AbortSignal,
+  isOver: (seen: JsonObject) => boolean,
+): Promise<JsonObject | undefined> {
+  try {
+    for await (const { type, object } of client.events(path, signal)) {
+      if (type === 'ERROR' || type === 'DELETED') return undefined;
+      if (isJsonObject(object) && type !== 'BOOKMARK' && isOver(object)) return object;
+    }
+  } catch (error) {
+    // The next read tells whether the cluster is still there.
+    if (!(error instanceof Unreachable)) throw error;
+  }
+  return undefined;
+}
+
+function watchPath(
+  kind: ServedKind,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  current: JsonObject,
+): string {
+  const version = isJsonObject(current['metadata']) ? String(current['metadata']['resourceVersion']) : '';
+  const query = new URLSearchParams({
+    watch: 'true',
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: version,
+  });
+  return `${pathOf(kind, namespace)}?${query.toString()}`;
+}

@@ -1,0 +1,37 @@
+// What `portcullis apply` knows of an object in a manifest, and how it names it to people.
+
+/** One object to apply. Its text is shared by all clusters. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** '' when the manifest names none. */
+  readonly namespace: string;
+  /** The whole object as JSON. */
+  readonly body: string;
+  /** The file it stands in, for messages. */
+  readonly source: string;
+}
+
+/** A kind with its API group, as `Deployment.apps` or `Secret`: the form of Kubernetes' GroupKind. */
+export function groupKindOf({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'kind'>): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? kind : `${kind}.${apiVersion.slice(0, slash)}`;
+}
+
+/** An object as kubectl names it in its output: `deployment.apps/web`. */
+export function objectName(object: Pick<Manifest, 'apiVersion' | 'kind' | 'name'>): string {
+  return `${groupKindOf(object).toLowerCase()}/${object.name}`;
+}
+
+/** Phase in which an object is applied: Namespaces, then CustomResourceDefinitions, then everything else. */
+export function phaseOf(object: Pick<Manifest, 'apiVersion' | 'kind'>): 0 | 1 | 2 {
+  const groupKind = groupKindOf(object);
+  if (groupKind === 'Namespace') return 0;
+  return groupKind === 'CustomResourceDefinition.apiextensions.k8s.io' ? 1 : 2;
+}
+
+/** Whether two objects are the same one in a cluster: kind, group, namespace and name; the version does not count. */
+export function identityOf(object: Pick<Manifest, 'apiVersion' | 'kind' | 'name'>, namespace: string): string {
+  return `${groupKindOf(object)}/${namespace}/${object.name}`;
+}

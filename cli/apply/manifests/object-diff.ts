@@ -1,0 +1,44 @@
+// How an object differs from what would become of it, as a unified diff of YAML. What every write changes is left out.
+import { createTwoFilesPatch } from 'diff';
+import { stringify } from 'yaml';
+import { isJsonObject } from '../../connection/http.ts';
+import type { JsonObject } from '../../connection/http.ts';
+import { isSecret, maskSecrets } from './secret-values.ts';
+
+/** Fields of metadata that a server writes by itself. */
+const written = new Set(['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink']);
+/** A copy of the whole object, which `kubectl apply` keeps for itself. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** An object without the fields that a server or a controller writes by itself, `status` among them. */
+function meant(whole: JsonObject): JsonObject {
+  const { status: _status, ...object } = whole;
+  if (!isJsonObject(object['metadata'])) return object;
+  const metadata = Object.fromEntries(Object.entries(object['metadata']).filter(([key]) => !written.has(key)));
+  if (isJsonObject(metadata['annotations'])) {
+    const { [lastApplied]: _copy, ...annotations } = metadata['annotations'];
+    if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
+    else delete metadata['annotations'];
+  }
+  return { ...object, metadata };
+}
+
+/** A text that is equal for two states of an object when nothing that somebody meant has changed. */
+export function comparable(object: JsonObject): string {
+  return JSON.stringify(meant(object));
+}
+
+/**
+ * The unified diff from one state of an object to another; '' when they are the same. Values of Secrets are masked.
+ * @param name of the object for the heads, such as `deployment.apps/web`
+ * @param before undefined when the object is created
+ * @param after undefined when the object is deleted
+ */
+export function objectDiff(name: string, before: JsonObject | undefined, after: JsonObject | undefined): string {
+  const [old, next] = isSecret(before ?? after ?? {}) ? maskSecrets(before, after) : [before, after];
+  const [oldText, nextText] = [old, next].map((object) =>
+    object === undefined ? '' : stringify(meant(object), { lineWidth: 0 }),
+  );
+  if (oldText === nextText) return '';
+  return createTwoFilesPatch(`live/${name}`, `applied/${name}`, oldText!, nextText!).split('\n').slice(1).join('\n');
+}

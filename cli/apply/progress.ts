@@ -1,0 +1,112 @@
+// What a person sees while a run goes on, on standard error. On a terminal, the clusters under way and a bar over all
+// are drawn again and again at the bottom, and lines about faults and finished clusters go by above them. Elsewhere
+// there are only lines, one for each change.
+import { printable } from '../failure.ts';
+import type { Terminal } from '../terminal.ts';
+import type { ClusterReport } from './cluster/cluster-report.ts';
+import { summaryOf } from './run-report.ts';
+
+/** Shows how a run goes. */
+export interface Progress {
+  /** Something happened to an object: shown as a line where there is no terminal, and as a step where there is. */
+  step(report: ClusterReport, text: string): void;
+  /** Something a person must read. */
+  line(text: string): void;
+  /** What a cluster under way waits for. */
+  state(report: ClusterReport, text: string): void;
+  begin(report: ClusterReport): void;
+  end(report: ClusterReport): void;
+  /** Takes away what was drawn. */
+  close(): void;
+}
+
+/** Longest part of a line that the name of a cluster takes. */
+const nameWidth = 24;
+const barWidth = 20;
+/** Lines for clusters under way; with more of them, the others are counted. */
+const mostLines = 12;
+const redrawMs = 100;
+
+/** @param reports of all clusters of the run */
+export function makeProgress(terminal: Terminal, reports: readonly ClusterReport[]): Progress {
+  return terminal.columns?.() === undefined ? plainLines(terminal) : liveLines(terminal, reports);
+}
+
+function plainLines(terminal: Terminal): Progress {
+  const line = (text: string): void => terminal.note(`${printable(text)}\n`);
+  return {
+    step: ({ cluster }, text) => line(`${cluster.name}: ${text}`),
+    line,
+    state: () => {},
+    begin: () => {},
+    end: (report) => line(`${report.cluster.name}: ${summaryOf(report)}`),
+    close: () => {},
+  };
+}
+
+function liveLines(terminal: Terminal, reports: readonly ClusterReport[]): Progress {
+  const running = new Map<ClusterReport, string>();
+  let drawn = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const width = (): number => Math.max(20, (terminal.columns?.() ?? 80) - 1);
+  const erase = (): string => (drawn === 0 ? '' : `\u001b[${drawn}A\r\u001b[J`);
+  const draw = (above: string): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    const shown = [...running].slice(0, mostLines);
+    const lines = shown.map(([{ cluster }, text]) => `${cut(cluster.name, nameWidth).padEnd(nameWidth)} ${text}`);
+    const hidden = running.size - shown.length;
+    if (hidden > 0) lines.push(`and ${hidden} more`);
+    lines.push(barOver(reports));
+    terminal.note(`${erase()}${above}${lines.map((line) => `${cut(printable(line), width())}\n`).join('')}`);
+    drawn = lines.length;
+  };
+  const later = (): void => void (timer ??= setTimeout(() => draw(''), redrawMs).unref());
+  const line = (text: string): void => draw(wrap(printable(text), width()));
+  const state = (report: ClusterReport, text: string): void => {
+    running.set(report, text);
+    later();
+  };
+  return {
+    step: state,
+    line,
+    state,
+    begin: (report) => state(report, 'asking what it serves'),
+    end(report) {
+      running.delete(report);
+      line(`${report.cluster.name}: ${summaryOf(report)}`);
+    },
+    close() {
+      clearTimeout(timer);
+      terminal.note(erase());
+      drawn = 0;
+    },
+  };
+}
+
+function barOver(reports: readonly ClusterReport[]): string {
+  const over = reports.filter(({ status }) => status !== 'not started' && status !== 'running').length;
+  const failed = reports.filter(({ status }) => status === 'failed').length;
+  const filled = Math.floor((over / reports.length) * barWidth);
+  const bar = '#'.repeat(filled) + '-'.repeat(barWidth - filled);
+  return `[${bar}] ${over} of ${reports.length} clusters${failed === 0 ? '' : `, ${failed} failed`}`;
+}
+
+/** A text that fits into a number of columns. */
+export function cut(text: string, width: number): string {
+  const characters = [...text];
+  return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
+}
+
+/** Breaks a line between words; what follows is indented. */
+export function wrap(text: string, width: number): string {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const at = space > width / 3 ? space : width;
+    lines.push(rest.slice(0, at));
+    rest = `  ${rest.slice(at).trimStart()}`;
+  }
+  return `${[...lines, rest].join('\n')}\n`;
+}

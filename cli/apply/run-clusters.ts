@@ -1,0 +1,29 @@
+// Works on many clusters side by side. Each goes at its own speed: one that is slow holds its own place and no other.
+import type { ClusterReport } from './cluster/cluster-report.ts';
+
+/** How many clusters at a time, and when no further ones are begun. */
+export interface RunLimits {
+  readonly parallel: number;
+  /** No cluster is begun after more than this many have failed. */
+  readonly maxUnavailable: number;
+  readonly stopping: AbortSignal;
+}
+
+/** Runs `work` for each report whose status is `not started`; it must not reject for reasons of its cluster. */
+export async function runClusters(
+  reports: readonly ClusterReport[],
+  { parallel, maxUnavailable, stopping }: RunLimits,
+  work: (report: ClusterReport) => Promise<void>,
+): Promise<void> {
+  const waiting = reports.filter(({ status }) => status === 'not started');
+  const mayBegin = (): boolean =>
+    !stopping.aborted && reports.filter(({ status }) => status === 'failed').length <= maxUnavailable;
+  const drive = async (): Promise<void> => {
+    while (mayBegin()) {
+      const report = waiting.shift();
+      if (report === undefined) return;
+      await work(report);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(parallel, waiting.length) }, drive));
+}

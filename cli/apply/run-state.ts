@@ -1,0 +1,76 @@
+// How far a run has come, in a file, so that `--resume` can go on after Ctrl-C or a crash. Security: the file holds
+// names of clusters, counts and a hash; nothing of the manifests.
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isJsonObject } from '../connection/http.ts';
+import { readIfPresent, replaceFile } from '../kubeconfig/atomic-file.ts';
+import type { Terminal } from '../terminal.ts';
+import type { ChosenCluster } from './cluster/choose-clusters.ts';
+
+/** What is remembered of one cluster. */
+export interface ClusterState {
+  readonly uid: string;
+  /** How many objects, counted from the first, were applied without a fault. */
+  readonly applied: number;
+  /** Everything was done, waiting and pruning, too. */
+  readonly done: boolean;
+}
+
+/** The memory of a run. */
+export interface RunState {
+  readonly path: string;
+  /** What an earlier run of the same manifests did in this cluster. */
+  earlier(cluster: ChosenCluster): ClusterState | undefined;
+  record(cluster: ChosenCluster, applied: number, done: boolean): void;
+  /** Forgets everything, when nothing is left to resume. */
+  remove(): void;
+}
+
+/** The file for runs with the same gateway, sources, namespace and set. */
+export function statePath(terminal: Pick<Terminal, 'env' | 'homeDir'>, key: readonly unknown[]): string {
+  const base = terminal.env['XDG_STATE_HOME'] ?? '';
+  const folder = base.startsWith('/') ? base : join(terminal.homeDir, '.local', 'state');
+  const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32);
+  return join(folder, 'portcullis', 'apply', `${name}.json`);
+}
+
+/**
+ * Begins to remember a run.
+ * @param manifests their hash; what is remembered of other manifests does not count
+ * @param resumes false to begin anew, whatever the file says
+ */
+export function openState(path: string, manifests: string, resumes: boolean): RunState {
+  const earlier = resumes ? readState(path, manifests) : new Map<string, ClusterState>();
+  const clusters = new Map(earlier);
+  return {
+    path,
+    earlier({ name, uid }) {
+      const found = earlier.get(name);
+      return found?.uid === uid ? found : undefined;
+    },
+    record({ name, uid }, applied, done) {
+      clusters.set(name, { uid, applied, done });
+      replaceFile(path, `${JSON.stringify({ manifests, clusters: Object.fromEntries(clusters) })}\n`);
+    },
+    remove: () => rmSync(path, { force: true }),
+  };
+}
+
+/** The clusters in a state file; none when it is missing, damaged, or about other manifests. */
+function readState(path: string, manifests: string): ReadonlyMap<string, ClusterState> {
+  const states = new Map<string, ClusterState>();
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readIfPresent(path));
+  } catch {
+    return states;
+  }
+  if (!isJsonObject(parsed) || parsed['manifests'] !== manifests || !isJsonObject(parsed['clusters'])) return states;
+  for (const [name, state] of Object.entries(parsed['clusters'])) {
+    if (!isJsonObject(state)) continue;
+    const { uid, applied, done } = state;
+    if (typeof uid === 'string' && typeof applied === 'number') states.set(name, { uid, applied, done: done === true });
+  }
+  return states;
+}
