@@ -24,7 +24,7 @@ export interface IssuedRights {
    * @param scopeNow current rights of the watch
    * @param listScope gives the current rights of a list; called after `scopeNow` was read
    * @param scopeThen gives the rights of a list or watch as they were at `position`; undefined when that is not known
-   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several rights, or when
+   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several other rights, or when
    *   the rights at that time cannot be determined
    */
   before(
@@ -94,8 +94,9 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
           await compare(verb, [then]);
         }
       }
-      if (others.size === 0) return undefined;
-      if (isSame || others.size > 1) throw changed();
+      if (others.size > 1) throw changed();
+      // The position may also have been issued under the rights of now. A client that had those is then told of rows
+      // that it has already, and of the end of rows that it never had; it has the right rows in either case.
       return [...others.values()][0];
     },
   };
