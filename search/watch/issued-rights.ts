@@ -24,8 +24,8 @@ export interface IssuedRights {
    * @param scopeNow current rights of the watch
    * @param listScope gives the current rights of a list; called after `scopeNow` was read
    * @param scopeThen gives the rights of a list or watch as they were at `position`; undefined when that is not known
-   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several other rights, or when
-   *   the rights at that time cannot be determined
+   * @throws GatewayError (rejects) with code EXPIRED when the position was given out under several other rights, or
+   *   when the rights at that time cannot be determined
    */
   before(
     question: PlanQuestion,
