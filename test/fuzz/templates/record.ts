@@ -37,6 +37,7 @@ const written = [
   '{{ dict "a" 1 "b" (list 1 "x" nil) | toJson }}{{ fromJson .source.data.json }}',
   '{{ trunc 3 "abcdef" }}{{ trunc -2 "abcdef" }}{{ substr 1 3 "abcdef" }}{{ len "\\u00e9" }}',
   '{{ sha256sum "a" }}',
+  '{{ $m := dict "a" 1 }}{{ $_ := set $m "b" 2 }}{{ $m }}{{ merge $m (dict "a" 3 "c" 4) }}{{ set .source.spec.missing "a" 1 }}',
   '{{ urlParse .source.spec.apiEndpoint }}',
   '{{ "unclosed }}',
   '{{ if true }}',
