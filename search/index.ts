@@ -21,7 +21,7 @@ import type { OpenScopes } from './rights/scopes.ts';
 import type { Leases } from './stores/leases.ts';
 import type { DatabaseStatus } from './stores/postgres/store.ts';
 import type { IndexStore, StoredType } from './stores/store.ts';
-import { makeStoredTypes } from './stores/stored-types.ts';
+import { makeStoredTypes, type StoredTypes } from './stores/stored-types.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
@@ -137,7 +137,8 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     closers.push(() => feed.close());
     const closed = new AbortController();
     closers.push(() => closed.abort());
-    const running = { store, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
+    const types = makeStoredTypes(store);
+    const running = { store, types, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
@@ -146,7 +147,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       settled: dependencies.settled,
       rowsGone: (cluster) =>
         rowsGone(cluster, {
-          store,
+          types,
           isRegistered: (incarnation) => recordOf(options.records, incarnation) !== undefined,
           closed: closed.signal,
         }),
@@ -244,6 +245,7 @@ function openRights(
 
 /** The running parts from which requests are answered. */
 interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys' | 'now'> {
+  readonly types: StoredTypes;
   readonly selection: Selection;
   readonly sync: SyncView;
   /** Aborted when the index is closed. */
@@ -252,7 +254,7 @@ interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'fe
 
 function answerDependencies(
   options: IndexOptions,
-  { selection, closed, ...running }: RunningParts,
+  { types, selection, closed, ...running }: RunningParts,
 ): AnswerDependencies {
   const { records, connections, log } = options;
   const { store, sync } = running;
@@ -265,7 +267,7 @@ function answerDependencies(
   };
   return {
     ...running,
-    catalog: makeCatalogReader({ types: makeStoredTypes(store), sync, isChosen }),
+    catalog: makeCatalogReader({ types, sync, isChosen }),
     chosen: namedResources(options.resources),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(

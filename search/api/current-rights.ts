@@ -24,7 +24,12 @@ export interface ScopedReading<P, F> {
 }
 
 /** How often reading is repeated because this caller's rights have changed in the meantime. */
-const mostReadings = 5;
+export const mostReadings = 5;
+
+/** The error after so many readings. */
+export function restlessRights(): GatewayError {
+  return new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
+}
 
 /**
  * Reads what a plan allows, and reads again when the caller's rights have changed in the meantime.
@@ -56,7 +61,7 @@ export async function readWithinRights<P, F>(
     if (result.status === 'rejected') throw result.reason;
     return { plan, found: result.value };
   }
-  throw new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
+  throw restlessRights();
 }
 
 /** Records how new the rights are in the answers of a store. */

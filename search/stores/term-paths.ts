@@ -12,3 +12,22 @@ export function labelKey(path: readonly PathStep[]): string | undefined {
   const [metadata, labels, key] = path.map((step) => (step.kind === 'key' ? step.key : undefined));
   return path.length === 3 && metadata === 'metadata' && labels === 'labels' ? key : undefined;
 }
+
+/** The operator of a label selector for a condition on a label; undefined where the object's JSON must decide. */
+export const labelOperators = {
+  Equals: 'In',
+  In: 'In',
+  NotEquals: 'NotIn',
+  NotIn: 'NotIn',
+  Exists: 'Exists',
+  DoesNotExist: 'DoesNotExist',
+  // Label selectors compare these in another way, so the body decides.
+  Gt: undefined,
+  Lt: undefined,
+  Contains: undefined,
+} as const;
+
+/** The path of a label in the object. */
+export function labelSteps(key: string): readonly PathStep[] {
+  return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
+}

@@ -10,12 +10,10 @@ test('the rows of a removed cluster are waited for, and those of a new one of it
   let types = [typeOf('a', 'old/1'), typeOf('a', 'new/1'), typeOf('b', 'gone/1')];
   let looks = 0;
   const gone = rowsGone('a', {
-    store: {
-      types: async () => {
-        looks += 1;
-        if (looks === 2) types = types.filter(({ incarnation }) => incarnation.id !== 'old/1');
-        return types;
-      },
+    types: async () => {
+      looks += 1;
+      if (looks === 2) types = types.filter(({ incarnation }) => incarnation.id !== 'old/1');
+      return types;
     },
     isRegistered: ({ id }) => id === 'new/1',
     closed: closed.signal,
@@ -26,7 +24,7 @@ test('the rows of a removed cluster are waited for, and those of a new one of it
 
 test('the wait ends with the index', async () => {
   const closed = new AbortController();
-  const options = { store: { types: async () => [typeOf('a', 'old/1')] }, isRegistered: () => false };
+  const options = { types: async () => [typeOf('a', 'old/1')], isRegistered: () => false };
   const gone = rowsGone('a', { ...options, closed: closed.signal });
   closed.abort();
   await assert.rejects(gone, { name: 'AbortError' });

@@ -1,14 +1,14 @@
 // Waits for the rows of a cluster that was removed. Whoever follows the cluster deletes them, in this process or in
 // another one that shares the store, so the store is asked and not the followers.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { IndexStore } from '../stores/store.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { Incarnation } from '../types.ts';
 
 const lookEveryMs = 200;
 
 /** What {@link rowsGone} asks. */
 export interface RowsGoneOptions {
-  readonly store: Pick<IndexStore, 'types'>;
+  readonly types: StoredTypes;
   /** False for a cluster whose record is gone. */
   readonly isRegistered: (incarnation: Incarnation) => boolean;
   /** Aborted when the index ends. */
@@ -19,10 +19,10 @@ export interface RowsGoneOptions {
  * Resolves when the store has no type of a cluster that had this name and whose record is gone.
  * @throws Error (rejects) AbortError when the index ends, GatewayError as the store does
  */
-export async function rowsGone(cluster: string, { store, isRegistered, closed }: RowsGoneOptions): Promise<void> {
+export async function rowsGone(cluster: string, { types, isRegistered, closed }: RowsGoneOptions): Promise<void> {
   for (;;) {
-    const types = await store.types();
-    if (!types.some(({ incarnation }) => incarnation.cluster === cluster && !isRegistered(incarnation))) return;
+    const stored = await types();
+    if (!stored.some(({ incarnation }) => incarnation.cluster === cluster && !isRegistered(incarnation))) return;
     await delay(lookEveryMs, undefined, { signal: closed, ref: false });
   }
 }

@@ -2,6 +2,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
+import { mostReadings, restlessRights } from '../api/current-rights.ts';
 import { isError, type IndexRequest } from '../api/request.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Page } from '../stores/store.ts';
@@ -40,9 +41,6 @@ export async function watchRows(
   }
 }
 
-/** How often the first rows are read again because the watcher's rights changed while they were read. */
-const mostReadings = 5;
-
 /**
  * The rights that a watch begins with, and the rows there are, unless the watch goes on from a position. Rights are
  * read before the rows, and may be taken away between the two: rows that are newer than the rights are read again.
@@ -60,7 +58,7 @@ async function firstRows(
     page.release?.();
     scope = now;
   }
-  throw new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
+  throw restlessRights();
 }
 
 async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }: WatchQuestion): Promise<void> {

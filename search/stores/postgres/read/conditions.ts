@@ -1,13 +1,12 @@
 // Turns the conditions of a query for one type into SQL about its row `o`. SQL can test columns and terms only.
 // Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
 import { GatewayError } from '../../../../cache/model/errors.ts';
-import type { PathStep } from '../../../../lib/json/path-step.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
-import { labelKey } from '../../term-paths.ts';
+import { labelKey, labelOperators, labelSteps } from '../../term-paths.ts';
 import { bytes, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
 
@@ -171,23 +170,6 @@ function termPiece({ ids, isNegative }: TermSet): Piece {
       ? 'o.terms && ?::int8[]'
       : 'EXISTS (SELECT FROM unnest(o.terms) x(id) WHERE x.id = ANY(?::int8[]))';
   return piece(`${not}(${test})`, ids);
-}
-
-const labelOperators = {
-  Equals: 'In',
-  In: 'In',
-  NotEquals: 'NotIn',
-  NotIn: 'NotIn',
-  Exists: 'Exists',
-  DoesNotExist: 'DoesNotExist',
-  // Label selectors compare these in another way, so the body decides.
-  Gt: undefined,
-  Lt: undefined,
-  Contains: undefined,
-} as const;
-
-function labelSteps(key: string): readonly PathStep[] {
-  return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
 }
 
 /**
