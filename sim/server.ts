@@ -10,7 +10,6 @@ import { containerExited } from './controllers/container-exit.ts';
 import { type ControllerDelays } from './controllers/delays.ts';
 import { startControllers } from './controllers/loop.ts';
 import { followDefinitions } from './store/custom-resources.ts';
-import { createFaults, type Faults } from './faults/faults.ts';
 import { listen } from './api/listener.ts';
 import { simulatedNode } from './workloads/nodes.ts';
 import { createObjects, type SimObjects } from './api/objects.ts';
@@ -82,7 +81,6 @@ export interface Simulator {
   /** Direct access to the objects, without authentication and authorization. */
   readonly store: SimObjects;
   readonly audit: AuditLog;
-  readonly faults: Faults;
   /** Ends all watches, streams and connections, and stops timers and the listener. */
   close(): Promise<void>;
 }
@@ -110,10 +108,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   if (options.controllers !== false) startControllers(cluster, { ...defaultDelays, ...options.controllers });
 
   const audit = createAuditLog();
-  const faults: Faults = createFaults({
-    listener: { stop: () => listener.stop(), start: () => listener.start() },
-  });
-  const parts = { cluster, audit, faults, streams: options.streams ?? simulatedStreams };
+  const parts = { cluster, audit, streams: options.streams ?? simulatedStreams };
   const listener = await listen({
     host,
     port: options.port ?? 0,
@@ -121,9 +116,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     keyPair: await authority.issueServer([host, ...servingNames]),
     caPem: authority.caPem,
     isUpgradePath,
-    onRequest: (request, reply) => handleRequest(parts, request, reply),
+    onRequest: (request, reply) => void handleRequest(parts, request, reply),
     onUpgrade: (request, socket, head) => handleUpgrade(parts, request, socket, head),
-    onConnection: (socket) => faults.watchConnection(socket),
   });
 
   return {
@@ -138,10 +132,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     issueClientCertificate: (user, groups) => authority.issueClient(user, groups),
     store: objects,
     audit,
-    faults,
     async close() {
       cluster.timers.close();
-      faults.close();
       for (const end of Array.from(streams)) end();
       await listener.close();
     },
