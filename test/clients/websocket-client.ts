@@ -73,9 +73,8 @@ export async function execOverWebSocket(
     { target: execTarget(call), protocols },
     {
       onMessage: (message) => {
-        const isBase64 = protocol.includes('base64');
-        const channel = isBase64 ? (message[0] ?? 0) - 0x30 : message[0];
-        const data = isBase64 ? Buffer.from(message.toString('latin1', 1), 'base64') : message.subarray(1);
+        const [channel] = message;
+        const data = message.subarray(1);
         if (channel === channels.stdout) gatherer.take('stdout', data);
         if (channel === channels.stderr) gatherer.take('stderr', data);
         if (channel === channels.error) gatherer.take('error', data);
@@ -85,11 +84,7 @@ export async function execOverWebSocket(
   );
   const send = (channel: number, data: Buffer): Promise<void> =>
     new Promise((resolve) => {
-      const isBase64 = protocol.includes('base64');
-      const payload = isBase64
-        ? Buffer.from(`${channel}${data.toString('base64')}`)
-        : Buffer.concat([Buffer.from([channel]), data]);
-      connection.send(payload, () => resolve());
+      connection.send(Buffer.concat([Buffer.from([channel]), data]), () => resolve());
     });
   return {
     protocol,
