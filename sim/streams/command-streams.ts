@@ -1,10 +1,10 @@
 // The streams of one exec or attach. They are the same over WebSocket channels and over SPDY streams. The status is
 // sent after all output, and then the connection is closed.
 import { Readable, Writable, type Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
 import { statusOf, type CommandEnd } from './command-status.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
 import type { SpdyStream } from './spdy/spdy-stream.ts';
-import { WebSocketConnection } from './websocket/websocket-connection.ts';
 
 /** The streams that the client requests in its query string. */
 export interface WantedStreams {
@@ -57,29 +57,22 @@ function createResizeFeed(): ResizeFeed {
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The options of an exec over WebSocket. */
-export interface ChannelOptions {
-  readonly wanted: WantedStreams;
-  readonly head: Buffer;
-  /** Whether the client can end stdin on its own, which v5 of the protocol added to v4. */
-  readonly canEndInput: boolean;
-}
-
-/** Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. */
-export function openChannels(socket: Duplex, options: ChannelOptions): CommandStreams {
-  const { wanted } = options;
+/**
+ * Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. `canEndInput`
+ * says whether the client can end stdin on its own, which v5 of the protocol added to v4.
+ */
+export function openChannels(connection: WebSocket, wanted: WantedStreams, canEndInput: boolean): CommandStreams {
   const gone = new AbortController();
   const resizes = createResizeFeed();
   const stdin = wanted.stdin
     ? new Readable({ highWaterMark: 1024 * 1024, read: () => connection.resume(), destroy: (_, done) => done(null) })
     : undefined;
-
   const send: SendOnChannel = (channel, data, written) =>
     connection.send(Buffer.concat([Buffer.from([channel]), data]), () => written?.());
 
-  function receive(message: Buffer): void {
+  connection.on('message', (message: Buffer) => {
     const [channel] = message;
-    if (options.canEndInput && channel === channels.close) {
+    if (canEndInput && channel === channels.close) {
       if (message[1] === channels.stdin) stdin?.push(null);
       return;
     }
@@ -87,19 +80,12 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
     if (channel === channels.resize) resizes.take(data.toString());
     if (channel !== channels.stdin || stdin === undefined || stdin.destroyed || stdin.readableEnded) return;
     if (data.length > 0 && !stdin.push(data)) connection.pause();
-  }
-
-  const connection: WebSocketConnection = new WebSocketConnection(
-    socket,
-    {
-      onMessage: receive,
-      onClose: () => {
-        stdin?.push(null);
-        gone.abort();
-      },
-    },
-    { role: 'server', head: options.head },
-  );
+  });
+  connection.on('error', () => undefined);
+  connection.on('close', () => {
+    stdin?.push(null);
+    gone.abort();
+  });
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
   // As in kubelet and kube-apiserver, an empty message on the first output channel tells the client that it is
@@ -117,9 +103,10 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       // Input that was not read is dropped. Otherwise a full buffer would keep the client's close frame from being
       // read.
       stdin?.destroy();
+      connection.resume();
       await Promise.all([stdout, stderr].map(flush));
       send(channels.error, Buffer.from(JSON.stringify(statusOf(end))));
-      connection.close();
+      connection.close(1000);
     },
   };
 }

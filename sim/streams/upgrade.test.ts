@@ -236,7 +236,8 @@ describe('the upgrade itself', () => {
     );
     assert.equal(await status(connectSpdy(server, { target: '/exec', protocols: ['v4.channel.k8s.io'] })), 400);
     const call = { method: 'GET', target: '/exec?stdout=1', headers: [] } as const;
-    assert.equal(await status(requestUpgrade(server, { ...call, token: 'websocket' })), 400);
+    const headers = [['Sec-WebSocket-Protocol', 'v5.channel.k8s.io']] as const;
+    assert.equal(await status(requestUpgrade(server, { ...call, token: 'websocket', headers })), 400, 'no key');
     assert.equal(await status(requestUpgrade(server, { ...call, token: 'h2c' })), 400);
   });
 });

@@ -1,8 +1,8 @@
 // Answers upgrade requests for exec, attach and port-forward as kube-apiserver and kubelet do, and starts the stream. A
 // refusal is written directly to the socket. It has a Content-Length and closes the connection.
-import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
 import type { UpgradeRequest } from './stream-hooks.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
@@ -13,7 +13,6 @@ import { followLines } from './log.ts';
 import { containerRun, lineCount } from './log-lines.ts';
 import { serveSpdyForward, type ForwardTarget } from './port-forward.ts';
 import { scriptedOutput } from './scripted-log.ts';
-import { createTunnel } from './websocket/websocket-tunnel.ts';
 
 /** What all exec, attach and port-forward streams of one simulated API server share. */
 export interface UpgradeOptions {
@@ -113,42 +112,36 @@ function refuseVersion(socket: Duplex, offered: readonly string[], accepted: rea
   );
 }
 
+/** As in golang.org/x/net/websocket. */
+const maxMessageBytes = 32 * 1024 * 1024;
+
 function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void {
   const { kind, req, socket, head } = request;
-  const key = req.headers['sec-websocket-key'] ?? '';
-  if (
-    req.method !== 'GET' ||
-    req.headers['sec-websocket-version'] !== '13' ||
-    Buffer.from(key, 'base64').length !== 16
-  ) {
-    refuse(socket, 400, 'Bad Request', 'not a websocket handshake', ['Sec-WebSocket-Version: 13']);
-    return;
-  }
   const offered = listHeader(req, 'sec-websocket-protocol');
-  const accept = (protocol: string): void => {
-    const digest = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-    switchProtocols(socket, 'websocket', [`Sec-WebSocket-Accept: ${digest}`, `Sec-WebSocket-Protocol: ${protocol}`]);
-  };
   // As in kube-apiserver, v5 is chosen whenever the client offers it.
   const supported = kind === 'portforward' ? [tunnelPrefix + forwardProtocol] : [v5, v4];
   const protocol = supported.find((name) => offered.includes(name));
+  const wanted = wantedStreams(request.query);
   if (protocol === undefined) {
     refuse(socket, 403, 'Forbidden', `requested protocol(s) are not supported: [${offered.join(' ')}]`);
     return;
   }
-  if (kind === 'portforward') {
-    accept(protocol);
-    serveSpdyForward(createTunnel(socket, { role: 'server', head }), Buffer.alloc(0), forwardTarget(request.pod));
-    return;
-  }
-  const wanted = wantedStreams(request.query);
-  if (!asksForSomething(wanted)) {
+  if (kind !== 'portforward' && !asksForSomething(wanted)) {
     refuse(socket, 400, 'Bad Request', 'you must specify at least 1 of stdin, stdout, stderr');
     return;
   }
-  accept(protocol);
-  const streams = openChannels(socket, { wanted, head, canEndInput: protocol === v5 });
-  serveCommand(request, streams, options).catch(() => socket.destroy());
+  // `ws` refuses the names of tunnels because of their slash, so the header is read and written here.
+  delete req.headers['sec-websocket-protocol'];
+  const server = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
+  server.once('headers', (headers) => headers.push(`Sec-WebSocket-Protocol: ${protocol}`));
+  server.handleUpgrade(req, socket, head, (connection: WebSocket) => {
+    if (kind === 'portforward') {
+      serveSpdyForward(createWebSocketStream(connection), Buffer.alloc(0), forwardTarget(request.pod));
+      return;
+    }
+    const streams = openChannels(connection, wanted, protocol === v5);
+    serveCommand(request, streams, options).catch(() => socket.destroy());
+  });
 }
 
 function readFlag(query: URLSearchParams, name: string): boolean {
