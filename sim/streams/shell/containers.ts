@@ -1,7 +1,7 @@
 // The simulated containers: what programs in them see (files, environment, host name), and what stays between two
 // execs. After a restart, a container has its initial files again.
 import type { JsonObject, KubeObject } from '../../types.ts';
-import { createContainerFiles, type ContainerFiles } from './container-files.ts';
+import { ContainerFiles } from './container-files.ts';
 
 /** One running simulated container, as the programs in it see it. */
 export interface Container {
@@ -81,7 +81,7 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
     if (typeof entry['value'] === 'string') environment.set(String(entry['name']), entry['value']);
   }
   const workingDirectory = String(spec['workingDir'] ?? '/');
-  const files = createContainerFiles({ now });
+  const files = new ContainerFiles(now);
   for (const directory of [
     '/bin',
     '/dev',
