@@ -15,11 +15,11 @@ import { simulatedNode } from './workloads/nodes.ts';
 import { createObjects, type SimObjects } from './api/objects.ts';
 import { createRegistry } from './store/resources.ts';
 import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
-import { createStore } from './store/store.ts';
+import { Store } from './store/store.ts';
 import type { StreamHooks } from './streams/stream-hooks.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
 import { createStreams } from './streams/streams.ts';
-import { createTimers } from './controllers/timers.ts';
+import { Timers } from './controllers/timers.ts';
 import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
 import type { JsonObject, SimUser } from './types.ts';
 
@@ -154,14 +154,14 @@ interface ClusterParts {
 
 function makeCluster(parts: ClusterParts, historyLimit: number | undefined): Cluster {
   const { name, version, now, spec, authority, tokens, streams } = parts;
-  const store = createStore({ now, ...(historyLimit === undefined ? {} : { historyLimit }) });
+  const store = new Store(now, historyLimit);
   return {
     name,
     version,
     store,
     registry: createRegistry(spec),
     authorize: createAuthorizer(store),
-    timers: createTimers(),
+    timers: new Timers(),
     messages: spec.messages,
     now,
     caPem: () => authority.caPem,

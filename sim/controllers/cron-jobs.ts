@@ -1,7 +1,7 @@
 // Runs CronJobs: creates a Job whenever the schedule is due, and removes old Jobs.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import { createOwned, edit, ownedBy, ownedObjects, recordEvent, removeOwned } from './objects.ts';
+import { createOwned, edit, ownedBy, ownedObjects, recordNormal, removeOwned } from './objects.ts';
 import { isDue } from './cron-schedule.ts';
 
 const key = 'batch/cronjobs';
@@ -42,7 +42,7 @@ function runNow(cluster: Cluster, cronJob: KubeObject, minute: number): void {
     spec,
   });
   if (job === undefined) return;
-  recordEvent(cluster, cronJob, 'Normal', 'SuccessfulCreate', `Created job ${job.metadata.name}`, 'cronjob-controller');
+  recordNormal(cluster, cronJob, 'SuccessfulCreate', `Created job ${job.metadata.name}`);
   edit(cluster, key, cronJob, (next) => {
     next['status'] = { ...next['status'], lastScheduleTime: timestamp(new Date(minute * 60_000)) };
   });

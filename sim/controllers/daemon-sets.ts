@@ -3,7 +3,7 @@
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
-import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { isOver, isReady, ownedObjects, randomSuffix, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 import { currentRevision } from './revisions.ts';
 
@@ -26,15 +26,7 @@ export function reconcileDaemonSet(cluster: Cluster, set: KubeObject): void {
       next['spec'].nodeName = node;
       next['metadata'].labels = { ...next['metadata'].labels, [revisionLabel]: hash };
     });
-    if (pod !== undefined)
-      recordEvent(
-        cluster,
-        set,
-        'Normal',
-        'SuccessfulCreate',
-        `Created pod: ${pod.metadata.name}`,
-        'daemonset-controller',
-      );
+    if (pod !== undefined) recordNormal(cluster, set, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`);
   }
   for (const pod of pods)
     if (!names.has(pod['spec']?.nodeName) && pod.metadata.deletionTimestamp === undefined)

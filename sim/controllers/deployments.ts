@@ -10,7 +10,7 @@ import {
   hashText,
   ownedBy,
   ownedObjects,
-  recordEvent,
+  recordNormal,
   removeOwned,
   setStatus,
 } from './objects.ts';
@@ -124,7 +124,7 @@ function scale(cluster: Cluster, deployment: KubeObject, set: KubeObject, replic
 }
 
 function say(cluster: Cluster, deployment: KubeObject, message: string): void {
-  recordEvent(cluster, deployment, 'Normal', 'ScalingReplicaSet', message, 'deployment-controller');
+  recordNormal(cluster, deployment, 'ScalingReplicaSet', message);
 }
 
 const count = (sets: readonly KubeObject[], field: (set: KubeObject) => number | undefined): number =>

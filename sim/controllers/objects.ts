@@ -142,6 +142,11 @@ export function randomSuffix(length = 5): string {
   return [...randomBytes(length)].map((byte) => alphabet[byte % alphabet.length]).join('');
 }
 
+/** Records an Event of type Normal, by the controller for the kind of the object. */
+export function recordNormal(cluster: Cluster, about: KubeObject, reason: string, message: string): void {
+  recordEvent(cluster, about, 'Normal', reason, message, `${about.kind.toLowerCase()}-controller`);
+}
+
 /** Records an Event about an object. If there already is an equal Event, its count is increased. */
 export function recordEvent(
   cluster: Cluster,
@@ -162,19 +167,12 @@ export function recordEvent(
     );
     return;
   }
-  const involvedObject = {
-    apiVersion: about.apiVersion,
-    kind: about.kind,
-    name,
-    namespace: about.metadata.namespace,
-    uid,
-    resourceVersion,
-  };
+  const { apiVersion, kind } = about;
   cluster.store.insert('/events', {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: `${name}.${id}`, namespace },
-    involvedObject,
+    involvedObject: { apiVersion, kind, name, namespace: about.metadata.namespace, uid, resourceVersion },
     type,
     reason,
     message,
