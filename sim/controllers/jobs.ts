@@ -1,17 +1,9 @@
 // Maintains Jobs: creates pods until enough of them have succeeded, or too many have failed. The pods of a finished Job
 // are kept, so that their logs can be read.
 import type { Cluster } from '../cluster.ts';
+import { randomSuffix } from '../store/names.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import {
-  isOver,
-  isReady,
-  ownedObjects,
-  randomSuffix,
-  recordEvent,
-  recordNormal,
-  removeOwned,
-  setStatus,
-} from './objects.ts';
+import { isOver, isReady, ownedObjects, recordEvent, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 
 const key = 'batch/jobs';

@@ -1,6 +1,5 @@
 // Functions that controllers use to change objects: create dependents, set a status, record Events. Changes are made to
 // the newest version of an object, not to the version that the controller read at first.
-import { randomBytes } from 'node:crypto';
 import type { Cluster } from '../cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
 import { startDeletion, type DeleteOptions } from '../api/delete.ts';
@@ -96,7 +95,7 @@ export function isReady(pod: KubeObject): boolean {
 }
 
 /** Whether a condition has the given status. */
-function conditionIs(object: KubeObject, type: string, status: string): boolean {
+export function conditionIs(object: KubeObject, type: string, status: string): boolean {
   return ((object['status']?.conditions ?? []) as JsonObject[]).some(
     (c) => c['type'] === type && c['status'] === status,
   );
@@ -135,11 +134,6 @@ export function hashText(value: unknown): string {
   for (let rest = hash; text.length < 9; rest = Math.imul(rest ^ (rest >>> 7), 2654435761) >>> 0)
     text += alphabet[rest % alphabet.length];
   return text;
-}
-
-/** A random suffix for object names. */
-export function randomSuffix(length = 5): string {
-  return [...randomBytes(length)].map((byte) => alphabet[byte % alphabet.length]).join('');
 }
 
 /** Records an Event of type Normal, by the controller for the kind of the object. */

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
+import { isTrue } from '../api/request-info.ts';
 import type { UpgradeRequest } from './stream-hooks.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
@@ -144,17 +145,12 @@ function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void 
   });
 }
 
-function readFlag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && !['false', '0'].includes(value.toLowerCase());
-}
-
 function wantedStreams(query: URLSearchParams): WantedStreams {
-  const tty = readFlag(query, 'tty');
+  const tty = isTrue(query.get('tty'));
   return {
-    stdin: readFlag(query, 'stdin'),
-    stdout: readFlag(query, 'stdout'),
-    stderr: readFlag(query, 'stderr') && !tty,
+    stdin: isTrue(query.get('stdin')),
+    stdout: isTrue(query.get('stdout')),
+    stderr: isTrue(query.get('stderr')) && !tty,
     tty,
   };
 }

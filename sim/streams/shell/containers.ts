@@ -82,19 +82,7 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
   }
   const workingDirectory = String(spec['workingDir'] ?? '/');
   const files = new ContainerFiles(now);
-  for (const directory of [
-    '/bin',
-    '/dev',
-    '/etc',
-    '/home',
-    '/opt',
-    '/root',
-    '/run',
-    '/tmp',
-    '/usr/bin',
-    '/var/log',
-    '/var/tmp',
-  ]) {
+  for (const directory of '/bin /dev /etc /home /opt /root /run /tmp /usr/bin /var/log /var/tmp'.split(' ')) {
     files.makeDirectory(directory, { parents: true });
   }
   files.makeDirectory(workingDirectory, { parents: true });
