@@ -1,7 +1,7 @@
 // A small Kubernetes API server in memory that works with kubectl, for the demo and for tests of the gateway.
 // `startSimulator` starts it. `close()` ends everything it started: listener, timers and streams.
 import { randomBytes } from 'node:crypto';
-import { createAuditLog, type AuditLog } from './access/audit.ts';
+import { AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';
 import { bootstrap } from './bootstrap.ts';
 import { handleRequest, handleUpgrade } from './api/chain.ts';
@@ -107,7 +107,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   for (const object of options.seed ?? []) objects.apply(object);
   if (options.controllers !== false) startControllers(cluster, { ...defaultDelays, ...options.controllers });
 
-  const audit = createAuditLog();
+  const audit = new AuditLog();
   const parts = { cluster, audit, streams: options.streams ?? simulatedStreams };
   const listener = await listen({
     host,

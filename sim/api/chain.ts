@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { asStatusError, sendFailure } from './answer.ts';
-import type { AuditEntry, AuditSink } from '../access/audit.ts';
+import type { AuditEntry, AuditLog } from '../access/audit.ts';
 import { authenticate } from '../access/authenticate.ts';
 import { forbiddenBy, type Attributes } from '../access/authorize.ts';
 import type { Cluster } from '../cluster.ts';
@@ -22,7 +22,7 @@ import type { SimUser } from '../types.ts';
 /** What handling a request needs besides the cluster. */
 export interface ChainParts {
   readonly cluster: Cluster;
-  readonly audit: AuditSink;
+  readonly audit: AuditLog;
   readonly streams: StreamHooks;
 }
 
