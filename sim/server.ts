@@ -7,7 +7,7 @@ import { bootstrap } from './bootstrap.ts';
 import { handleRequest, handleUpgrade } from './api/chain.ts';
 import type { Cluster } from './cluster.ts';
 import { containerExited } from './controllers/container-exit.ts';
-import { type ControllerDelays } from './controllers/delays.ts';
+import type { ControllerDelays } from './controllers/kubelet.ts';
 import { startControllers } from './controllers/loop.ts';
 import { followDefinitions } from './store/custom-resources.ts';
 import { listen } from './api/listener.ts';
@@ -16,7 +16,6 @@ import { createObjects, type SimObjects } from './api/objects.ts';
 import { createRegistry } from './store/resources.ts';
 import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
 import { Store } from './store/store.ts';
-import type { StreamHooks } from './streams/stream-hooks.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
 import { createStreams } from './streams/streams.ts';
 import { Timers } from './controllers/timers.ts';
@@ -27,10 +26,6 @@ import type { JsonObject, SimUser } from './types.ts';
 export interface SimulatorOptions {
   /** A name for messages and node names. Default `sim`. */
   readonly name?: string;
-  /** The address to listen on. Default 127.0.0.1. */
-  readonly host?: string;
-  /** The port to listen on. Default 0, which means any free port. */
-  readonly port?: number;
   /** The Kubernetes version to report. Default `v1.36.3`. */
   readonly version?: string;
   /** False: no HTTP/2. Default true. */
@@ -48,19 +43,16 @@ export interface SimulatorOptions {
   readonly controllers?: Partial<ControllerDelays> | false;
   /** Returns the current time. Default: the real time. */
   readonly now?: () => Date;
-  /** How many events are kept for watches. Default 20,000. */
-  readonly historyLimit?: number;
   /** The specification from loadKubernetesSpec. Simulators in one process can share it to save memory. */
   readonly spec?: KubernetesSpec;
   /** Average time between two log lines of a container, in milliseconds. Default 2 s. */
   readonly logPeriodMs?: number;
-  /** Handlers for exec, attach, port-forward and logs that replace the simulated ones. */
-  readonly streams?: StreamHooks;
 }
 
 const defaultDelays: ControllerDelays = { podStartMs: 50, podStopMs: 50, jobRunMs: 100 };
 
-/** Names in every serving certificate, in addition to the listen address. */
+const host = '127.0.0.1';
+/** The names in every serving certificate. */
 const servingNames = ['127.0.0.1', '::1', 'localhost', 'kubernetes', 'kubernetes.default.svc'];
 
 /** A running simulated API server. */
@@ -87,7 +79,7 @@ export interface Simulator {
 
 /** Starts a simulated API server. Rejects when the port is in use. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { name = 'sim', host = '127.0.0.1', version = 'v1.36.3' } = options;
+  const { name = 'sim', version = 'v1.36.3' } = options;
   const now = options.now ?? (() => new Date());
   const spec = options.spec ?? loadKubernetesSpec();
   const adminToken = randomBytes(16).toString('hex');
@@ -95,7 +87,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   tokens.set(adminToken, { name: 'admin', groups: ['system:masters'] });
   const authority = await createAuthority(`${name} CA`);
   const streams = new Set<() => void>();
-  const cluster = makeCluster({ name, version, now, spec, authority, tokens, streams }, options.historyLimit);
+  const cluster = makeCluster({ name, version, now, spec, authority, tokens, streams });
   const simulatedStreams = createStreams({
     ...(options.logPeriodMs === undefined ? {} : { logPeriodMs: options.logPeriodMs }),
     onContainerExit: (pod, container, code) => containerExited(cluster, pod, container, code),
@@ -108,12 +100,12 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   if (options.controllers !== false) startControllers(cluster, { ...defaultDelays, ...options.controllers });
 
   const audit = new AuditLog();
-  const parts = { cluster, audit, streams: options.streams ?? simulatedStreams };
+  const parts = { cluster, audit, streams: simulatedStreams };
   const listener = await listen({
     host,
-    port: options.port ?? 0,
+    port: 0,
     http2: options.http2 ?? true,
-    keyPair: await authority.issueServer([host, ...servingNames]),
+    keyPair: await authority.issueServer(servingNames),
     caPem: authority.caPem,
     isUpgradePath,
     onRequest: (request, reply) => void handleRequest(parts, request, reply),
@@ -152,9 +144,9 @@ interface ClusterParts {
   readonly streams: Set<() => void>;
 }
 
-function makeCluster(parts: ClusterParts, historyLimit: number | undefined): Cluster {
+function makeCluster(parts: ClusterParts): Cluster {
   const { name, version, now, spec, authority, tokens, streams } = parts;
-  const store = new Store(now, historyLimit);
+  const store = new Store(now);
   return {
     name,
     version,

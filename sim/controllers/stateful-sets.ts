@@ -49,12 +49,8 @@ function ordinalOf(pod: KubeObject): number {
 
 function removePod(cluster: Cluster, set: KubeObject, pod: KubeObject): void {
   removeOwned(cluster, '/pods', pod);
-  recordNormal(
-    cluster,
-    set,
-    'SuccessfulDelete',
-    `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
-  );
+  const message = `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`;
+  recordNormal(cluster, set, 'SuccessfulDelete', message);
 }
 
 function makePod(cluster: Cluster, set: KubeObject, ordinal: number, update: { readonly name: string }): void {

@@ -15,7 +15,6 @@ export interface Container {
   readonly argv: readonly string[];
   /** True when the container's spec has `stdin: true`, so that a client can attach to a shell. */
   readonly hasStdin: boolean;
-  readonly hasTerminal: boolean;
 }
 
 /** The containers of all pods. When there are too many, the ones that were unused for longest are dropped. */
@@ -110,6 +109,5 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
     files,
     argv: [...((spec['command'] as string[] | undefined) ?? []), ...((spec['args'] as string[] | undefined) ?? [])],
     hasStdin: spec['stdin'] === true,
-    hasTerminal: spec['tty'] === true,
   };
 }
