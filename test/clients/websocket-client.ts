@@ -54,7 +54,8 @@ export interface WebSocketEvents {
 }
 
 /**
- * Opens a WebSocket with the given events. Rejects as {@link handshake} does.
+ * Opens a WebSocket with the given events.
+ * @throws UpgradeRefused (rejects) when the answer is not 101; Error when the handshake fails otherwise
  */
 export function connectWebSocket(
   options: ConnectOptions,

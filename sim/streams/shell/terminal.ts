@@ -19,8 +19,8 @@ export interface TerminalSize {
 }
 
 /**
- * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size. The
- * program in the foreground reads whole lines.
+ * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size.
+ * The program in the foreground reads whole lines.
  */
 export class Terminal {
   readonly output: Writable;
