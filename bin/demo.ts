@@ -9,6 +9,7 @@ import { defaultDataDir } from '../gateway/config/process-config.ts';
 import { readIdentityConfig } from '../gateway/config/identity-config.ts';
 import { startGateway } from '../gateway/start/gateway.ts';
 import type { Gateway } from '../gateway/start/gateway.ts';
+import { memberAccessObjects } from '../cli/member-access/member-access.ts';
 import { parseHostPort } from '../lib/text/host-port.ts';
 import type { HostPort } from '../lib/text/host-port.ts';
 import { readLimitsConfig } from '../gateway/config/limits-config.ts';
@@ -23,46 +24,17 @@ import { demoClusterName } from './demo-names.ts';
 import { refuseTakenPorts } from './demo-ports.ts';
 import type { DemoOptions } from './options.ts';
 
-const memberUser = 'portcullis-gateway';
-/** The user that the gateway's index impersonates. */
-const indexUser = 'portcullis:index';
+const account = { namespace: 'portcullis', name: 'gateway' };
 
-/**
- * The rights that a simulated cluster grants the gateway, the same as a real cluster would: to impersonate, and to read
- * for the index.
- */
-const memberAccess = [
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'portcullis-impersonator' },
-    rules: [
-      { apiGroups: [''], resources: ['users', 'groups', 'serviceaccounts'], verbs: ['impersonate'] },
-      { apiGroups: ['authentication.k8s.io'], resources: ['*'], verbs: ['impersonate'] },
-      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
-    ],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'portcullis-impersonator' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-impersonator' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: memberUser }],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'portcullis-index' },
-    rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'portcullis-index' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-index' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: indexUser }],
-  },
-];
+/** The rights that a simulated cluster grants the gateway: those that `generate member-access` prints for real ones. */
+const memberAccess = memberAccessObjects({
+  account,
+  constrained: false,
+  readable: undefined,
+  usernameOnly: false,
+  extra: ['*'],
+  index: ['*'],
+});
 
 /**
  * Runs the demo until Ctrl-C.
@@ -121,8 +93,8 @@ async function startMembers(count: number, closers: (() => void | Promise<void>)
     const token = secret();
     const simulator = await startSimulator({
       name,
-      tokens: { [token]: { name: memberUser, groups: [] } },
-      seed: memberAccess,
+      tokens: { [token]: { name: `system:serviceaccount:${account.namespace}:${account.name}`, groups: [] } },
+      seed: memberAccess.map((object) => ({ ...object })),
     });
     closers.push(() => simulator.close());
     const seeded = seedWorkloads(simulator.store, { name, seed: i + 1 });

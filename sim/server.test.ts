@@ -221,20 +221,3 @@ test('closing ends watches and leaves nothing behind', async (t) => {
   await sim.close();
   while ((await stream.next()) !== undefined);
 });
-
-test('a refused server listens again on its port', async (t) => {
-  const { sim, ask } = await simulate(t);
-  const fault = await sim.faults.add({ kind: 'refuse' });
-  await assert.rejects(ask('/livez'));
-  await fault.remove();
-  assert.equal((await ask('/livez')).status, 200);
-});
-
-test('faults hit the requests they name, and see the user the request runs as', async (t) => {
-  const { sim, ask } = await simulate(t);
-  await sim.faults.add({ kind: 'status', code: 503, match: { verb: 'list', user: 'alice' }, count: 1 });
-  assert.equal((await ask(maps)).status, 200);
-  const headers = { 'Impersonate-User': 'alice', 'Impersonate-Group': 'system:masters' };
-  assert.equal((await ask(maps, { headers })).status, 503);
-  assert.equal((await ask(maps, { headers })).status, 200);
-});

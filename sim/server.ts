@@ -1,26 +1,24 @@
 // A small Kubernetes API server in memory that works with kubectl, for the demo and for tests of the gateway.
 // `startSimulator` starts it. `close()` ends everything it started: listener, timers and streams.
 import { randomBytes } from 'node:crypto';
-import { createAuditLog, type AuditLog } from './access/audit.ts';
+import { AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';
 import { bootstrap } from './bootstrap.ts';
 import { handleRequest, handleUpgrade } from './api/chain.ts';
 import type { Cluster } from './cluster.ts';
 import { containerExited } from './controllers/container-exit.ts';
-import { type ControllerDelays } from './controllers/delays.ts';
+import type { ControllerDelays } from './controllers/kubelet.ts';
 import { startControllers } from './controllers/loop.ts';
 import { followDefinitions } from './store/custom-resources.ts';
-import { createFaults, type Faults } from './faults/faults.ts';
 import { listen } from './api/listener.ts';
 import { simulatedNode } from './workloads/nodes.ts';
 import { createObjects, type SimObjects } from './api/objects.ts';
 import { createRegistry } from './store/resources.ts';
 import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
-import { createStore } from './store/store.ts';
-import type { StreamHooks } from './streams/stream-hooks.ts';
+import { Store } from './store/store.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
 import { createStreams } from './streams/streams.ts';
-import { createTimers } from './controllers/timers.ts';
+import { Timers } from './controllers/timers.ts';
 import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
 import type { JsonObject, SimUser } from './types.ts';
 
@@ -28,10 +26,6 @@ import type { JsonObject, SimUser } from './types.ts';
 export interface SimulatorOptions {
   /** A name for messages and node names. Default `sim`. */
   readonly name?: string;
-  /** The address to listen on. Default 127.0.0.1. */
-  readonly host?: string;
-  /** The port to listen on. Default 0, which means any free port. */
-  readonly port?: number;
   /** The Kubernetes version to report. Default `v1.36.3`. */
   readonly version?: string;
   /** False: no HTTP/2. Default true. */
@@ -49,19 +43,16 @@ export interface SimulatorOptions {
   readonly controllers?: Partial<ControllerDelays> | false;
   /** Returns the current time. Default: the real time. */
   readonly now?: () => Date;
-  /** How many events are kept for watches. Default 20,000. */
-  readonly historyLimit?: number;
   /** The specification from loadKubernetesSpec. Simulators in one process can share it to save memory. */
   readonly spec?: KubernetesSpec;
   /** Average time between two log lines of a container, in milliseconds. Default 2 s. */
   readonly logPeriodMs?: number;
-  /** Handlers for exec, attach, port-forward and logs that replace the simulated ones. */
-  readonly streams?: StreamHooks;
 }
 
 const defaultDelays: ControllerDelays = { podStartMs: 50, podStopMs: 50, jobRunMs: 100 };
 
-/** Names in every serving certificate, in addition to the listen address. */
+const host = '127.0.0.1';
+/** The names in every serving certificate. */
 const servingNames = ['127.0.0.1', '::1', 'localhost', 'kubernetes', 'kubernetes.default.svc'];
 
 /** A running simulated API server. */
@@ -82,14 +73,13 @@ export interface Simulator {
   /** Direct access to the objects, without authentication and authorization. */
   readonly store: SimObjects;
   readonly audit: AuditLog;
-  readonly faults: Faults;
   /** Ends all watches, streams and connections, and stops timers and the listener. */
   close(): Promise<void>;
 }
 
 /** Starts a simulated API server. Rejects when the port is in use. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { name = 'sim', host = '127.0.0.1', version = 'v1.36.3' } = options;
+  const { name = 'sim', version = 'v1.36.3' } = options;
   const now = options.now ?? (() => new Date());
   const spec = options.spec ?? loadKubernetesSpec();
   const adminToken = randomBytes(16).toString('hex');
@@ -97,7 +87,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   tokens.set(adminToken, { name: 'admin', groups: ['system:masters'] });
   const authority = await createAuthority(`${name} CA`);
   const streams = new Set<() => void>();
-  const cluster = makeCluster({ name, version, now, spec, authority, tokens, streams }, options.historyLimit);
+  const cluster = makeCluster({ name, version, now, spec, authority, tokens, streams });
   const simulatedStreams = createStreams({
     ...(options.logPeriodMs === undefined ? {} : { logPeriodMs: options.logPeriodMs }),
     onContainerExit: (pod, container, code) => containerExited(cluster, pod, container, code),
@@ -109,21 +99,17 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   for (const object of options.seed ?? []) objects.apply(object);
   if (options.controllers !== false) startControllers(cluster, { ...defaultDelays, ...options.controllers });
 
-  const audit = createAuditLog();
-  const faults: Faults = createFaults({
-    listener: { stop: () => listener.stop(), start: () => listener.start() },
-  });
-  const parts = { cluster, audit, faults, streams: options.streams ?? simulatedStreams };
+  const audit = new AuditLog();
+  const parts = { cluster, audit, streams: simulatedStreams };
   const listener = await listen({
     host,
-    port: options.port ?? 0,
+    port: 0,
     http2: options.http2 ?? true,
-    keyPair: await authority.issueServer([host, ...servingNames]),
+    keyPair: await authority.issueServer(servingNames),
     caPem: authority.caPem,
     isUpgradePath,
-    onRequest: (request, reply) => handleRequest(parts, request, reply),
+    onRequest: (request, reply) => void handleRequest(parts, request, reply),
     onUpgrade: (request, socket, head) => handleUpgrade(parts, request, socket, head),
-    onConnection: (socket) => faults.watchConnection(socket),
   });
 
   return {
@@ -138,10 +124,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     issueClientCertificate: (user, groups) => authority.issueClient(user, groups),
     store: objects,
     audit,
-    faults,
     async close() {
       cluster.timers.close();
-      faults.close();
       for (const end of Array.from(streams)) end();
       await listener.close();
     },
@@ -160,16 +144,16 @@ interface ClusterParts {
   readonly streams: Set<() => void>;
 }
 
-function makeCluster(parts: ClusterParts, historyLimit: number | undefined): Cluster {
+function makeCluster(parts: ClusterParts): Cluster {
   const { name, version, now, spec, authority, tokens, streams } = parts;
-  const store = createStore({ now, ...(historyLimit === undefined ? {} : { historyLimit }) });
+  const store = new Store(now);
   return {
     name,
     version,
     store,
     registry: createRegistry(spec),
     authorize: createAuthorizer(store),
-    timers: createTimers(),
+    timers: new Timers(),
     messages: spec.messages,
     now,
     caPem: () => authority.caPem,

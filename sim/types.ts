@@ -48,6 +48,11 @@ export interface SimUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Whether a JSON value is an object, neither null nor a list. */
+export function isObject(value: unknown): value is JsonObject {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
 /** A deep copy of a JSON value. */
 export function copy<T>(value: T): T {
   return structuredClone(value);

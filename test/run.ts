@@ -59,7 +59,7 @@ const sockets = (files: readonly string[]): Part => ({
 const groups = [
   ['index', 'index-api'],
   ['isolation', 'registered-credentials'],
-  ['hostile-member', 'index-sync', 'gateway-peer-cases', 'sim-faults', 'identity-faults'],
+  ['hostile-member', 'index-sync', 'gateway-peer-cases', 'identity-faults'],
   ['front-proxy', 'hub-decisions', 'identity', 'identity-exchange'],
   ['anonymous', 'certificates', 'impersonation', 'smuggling', 'http2-conformance'],
   ['paths', 'secrets', 'upgrades', 'gateway-modes'],

@@ -25,47 +25,41 @@ export interface AuditEntry {
   isDone: boolean;
 }
 
-/** The recorded requests of one simulated API server. */
-export interface AuditLog {
-  readonly entries: readonly AuditEntry[];
+/** The recorded requests of one simulated API server, of which only the last `limit` are kept. */
+export class AuditLog {
+  readonly entries: AuditEntry[] = [];
+  readonly #listeners = new Set<(entry: AuditEntry) => void>();
+  readonly #limit: number;
+
+  constructor(limit = 10_000) {
+    this.#limit = limit;
+  }
+
   /** Removes all entries. */
-  clear(): void;
+  clear(): void {
+    this.entries.length = 0;
+  }
+
   /**
    * Calls the listener for each new entry, and again when its answer has ended. Returns a function that removes the
    * listener.
    */
-  subscribe(listener: (entry: AuditEntry) => void): () => void;
-}
+  subscribe(listener: (entry: AuditEntry) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 
-/** The functions with which the server itself writes the log. */
-export interface AuditSink extends AuditLog {
-  add(entry: AuditEntry): void;
-  finish(entry: AuditEntry): void;
-}
+  /** For the server itself: records a request. */
+  add(entry: AuditEntry): void {
+    this.entries.push(entry);
+    if (this.entries.length > this.#limit) this.entries.shift();
+    for (const listener of Array.from(this.#listeners)) listener(entry);
+  }
 
-/** Makes a log that keeps only the last `limit` entries. */
-export function createAuditLog(limit = 10_000): AuditSink {
-  const entries: AuditEntry[] = [];
-  const listeners = new Set<(entry: AuditEntry) => void>();
-  const tell = (entry: AuditEntry): void => {
-    for (const listener of Array.from(listeners)) listener(entry);
-  };
-  return {
-    entries,
-    clear: () => void entries.splice(0),
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    add(entry) {
-      entries.push(entry);
-      if (entries.length > limit) entries.shift();
-      tell(entry);
-    },
-    finish(entry) {
-      if (entry.isDone) return;
-      entry.isDone = true;
-      tell(entry);
-    },
-  };
+  /** For the server itself: the answer has ended. */
+  finish(entry: AuditEntry): void {
+    if (entry.isDone) return;
+    entry.isDone = true;
+    for (const listener of Array.from(this.#listeners)) listener(entry);
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthorizer, forbiddenBy, ruleAllows, type Attributes } from './authorize.ts';
-import { createStore, type NewObject } from '../store/store.ts';
+import { Store, type NewObject } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -48,7 +48,7 @@ for (const [name, policy, question, expected] of cases)
   test(name, () => assert.equal(ruleAllows(policy, ask(question)), expected));
 
 function storeWith(...objects: readonly (readonly [string, JsonObject])[]) {
-  const store = createStore({ now: () => new Date(0) });
+  const store = new Store(() => new Date(0));
   for (const [plural, object] of objects) store.insert(`${rbac}/${plural}`, object as NewObject);
   return store;
 }

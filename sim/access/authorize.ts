@@ -18,6 +18,11 @@ export interface Attributes {
   readonly path?: string;
 }
 
+/** The attributes of a request for a resource. What `more` does not say is empty. */
+export function attributesOf(user: SimUser, verb: string, more: Partial<Attributes>): Attributes {
+  return { user, verb, group: '', version: '', resource: '', subresource: '', namespace: '', name: '', ...more };
+}
+
 /** The result of an authorization. `reason` names role bindings that refer to missing roles. */
 export interface Decision {
   readonly isAllowed: boolean;

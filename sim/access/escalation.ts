@@ -1,7 +1,7 @@
 // Prevents privilege escalation, as kube-apiserver does (registry/rbac/escalation_check.go): a user may only write
 // Roles and bindings that grant permissions which the user has. Users with the verb `escalate` on roles, or `bind` on
 // bindings, are exempt.
-import { ruleAllows, rulesFor, type Attributes } from './authorize.ts';
+import { attributesOf, ruleAllows, rulesFor } from './authorize.ts';
 import type { Call } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import { forbidden } from '../api/status-error.ts';
@@ -37,17 +37,8 @@ export function checkEscalation(call: Call, resource: Resource, object: KubeObje
 }
 
 function may(call: Call, verb: string, plural: string, namespace: string, name: string): boolean {
-  const attributes: Attributes = {
-    user: call.user,
-    verb,
-    group: rbac,
-    version: 'v1',
-    resource: plural,
-    subresource: '',
-    namespace,
-    name,
-  };
-  return call.cluster.authorize(attributes).isAllowed;
+  const about = { group: rbac, version: 'v1', resource: plural, namespace, name };
+  return call.cluster.authorize(attributesOf(call.user, verb, about)).isAllowed;
 }
 
 interface Atom {
@@ -77,18 +68,9 @@ function atoms(rule: JsonObject): Atom[] {
 
 function covers(rule: JsonObject, atom: Atom): boolean {
   const [resource = '', subresource = ''] = (atom.resource ?? '').split('/');
-  const attributes: Attributes = {
-    user: { name: '', groups: [] },
-    verb: atom.verb,
-    group: atom.group ?? '',
-    version: '',
-    resource,
-    subresource,
-    namespace: '',
-    name: atom.name ?? '',
-    ...(atom.url === undefined ? {} : { path: atom.url }),
-  };
-  return ruleAllows(rule, attributes);
+  const about = { group: atom.group ?? '', resource, subresource, name: atom.name ?? '' };
+  const url = atom.url === undefined ? {} : { path: atom.url };
+  return ruleAllows(rule, attributesOf({ name: '', groups: [] }, atom.verb, { ...about, ...url }));
 }
 
 function atomText({ verb, group, resource, name, url }: Atom): string {

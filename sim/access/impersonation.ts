@@ -3,7 +3,7 @@
 // in the headers replace all others. Only system:authenticated is added, unless system:authenticated or
 // system:unauthenticated is among them.
 import type { Attributes, Authorize } from './authorize.ts';
-import { forbiddenBy } from './authorize.ts';
+import { attributesOf, forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';
 import { badRequest } from '../api/status-error.ts';
 import type { SimUser } from '../types.ts';
@@ -25,17 +25,8 @@ export function impersonate(rawHeaders: readonly string[], caller: SimUser, auth
   }
 
   const check = (resource: string, group: string, name: string, more: Partial<Attributes> = {}): void => {
-    const attributes: Attributes = {
-      user: caller,
-      verb: 'impersonate',
-      group,
-      version: group === '' ? '' : 'v1',
-      resource,
-      subresource: '',
-      namespace: '',
-      name,
-      ...more,
-    };
+    const version = group === '' ? '' : 'v1';
+    const attributes = attributesOf(caller, 'impersonate', { group, version, resource, name, ...more });
     const decision = authorize(attributes);
     if (!decision.isAllowed) throw forbiddenBy(attributes, decision.reason);
   };

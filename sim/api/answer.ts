@@ -92,13 +92,17 @@ async function writePiece(sink: Writable, reply: ServerResponse, piece: string):
   }
 }
 
+/** The error as it is answered: an error of the simulator's own code becomes a 500. */
+export function asStatusError(error: unknown): StatusError {
+  return error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
+}
+
 /**
  * Answers with an error. When the headers were already sent, the connection is closed instead, so that the client sees
  * an incomplete answer.
  */
 export function sendFailure(reply: ServerResponse, error: unknown, auditId: string, warnings: string[] = []): void {
-  const failure =
-    error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
+  const failure = asStatusError(error);
   if (reply.headersSent) {
     reply.destroy();
     return;

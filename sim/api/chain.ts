@@ -1,16 +1,15 @@
 // Handles one request from its headers to its answer: parse, authenticate, impersonate, record in the audit log,
-// faults, authorize, dispatch. The audit entry is written before the request may be refused, so that tests also see
-// refused requests.
+// authorize, dispatch. The audit entry is written before the request may be refused, so that tests also see refused
+// requests.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { sendFailure } from './answer.ts';
-import type { AuditEntry, AuditSink } from '../access/audit.ts';
+import { asStatusError, sendFailure } from './answer.ts';
+import type { AuditEntry, AuditLog } from '../access/audit.ts';
 import { authenticate } from '../access/authenticate.ts';
 import { forbiddenBy, type Attributes } from '../access/authorize.ts';
-import type { Call, Cluster } from '../cluster.ts';
+import type { Cluster } from '../cluster.ts';
 import { dispatch } from './dispatch.ts';
-import type { Faults } from '../faults/faults.ts';
 import { headerValue, plainHeaders } from '../wire/headers.ts';
 import { impersonate } from '../access/impersonation.ts';
 import { negotiate } from '../wire/negotiate.ts';
@@ -23,8 +22,7 @@ import type { SimUser } from '../types.ts';
 /** What handling a request needs besides the cluster. */
 export interface ChainParts {
   readonly cluster: Cluster;
-  readonly audit: AuditSink;
-  readonly faults: Faults;
+  readonly audit: AuditLog;
   readonly streams: StreamHooks;
 }
 
@@ -95,88 +93,54 @@ function authorizeInfo(cluster: Cluster, info: RequestInfo, user: SimUser): void
   if (!decision.isAllowed) throw forbiddenBy(attributes, decision.reason);
 }
 
-/** Handles one HTTP request from authentication to its answer. */
-export function handleRequest(parts: ChainParts, request: IncomingMessage, reply: ServerResponse): void {
-  const { cluster, audit, faults, streams } = parts;
+/** Handles one HTTP request from authentication to its answer. Never rejects. */
+export async function handleRequest(parts: ChainParts, request: IncomingMessage, reply: ServerResponse): Promise<void> {
+  const { cluster, audit, streams } = parts;
   const socket: Duplex =
     (request as { stream?: { session?: { socket?: Duplex } } }).stream?.session?.socket ?? request.socket;
   request.on('error', () => {});
   reply.on('error', () => {});
-  const prepared = prepare(parts, request, socket);
-  const { info, entry } = prepared;
+  const { info, query, rawHeaders, entry, user, failure } = prepare(parts, request, socket);
   reply.once('close', () => {
     if (reply.headersSent) entry.code ??= reply.statusCode;
     audit.finish(entry);
   });
-  const fail = (error: unknown, warnings: string[] = []): void => {
+  const warnings: string[] = [];
+  try {
+    if (user === undefined) throw failure ?? internalError('no user found for request');
+    authorizeInfo(cluster, info, user);
+    const accept = negotiate(info.isResourceRequest ? headerValue(rawHeaders, 'accept') : undefined);
+    const { auditId } = entry;
+    await dispatch({ cluster, request, reply, info, query, rawHeaders, user, accept, auditId, warnings }, streams);
+    if (reply.headersSent) entry.code ??= reply.statusCode;
+  } catch (error) {
     if (error instanceof StatusError) entry.code ??= error.code;
     sendFailure(reply, error, entry.auditId, warnings);
-  };
-  const proceed = async (): Promise<void> => {
-    const warnings: string[] = [];
-    try {
-      if (prepared.user === undefined) throw prepared.failure ?? internalError('no user found for request');
-      authorizeInfo(cluster, info, prepared.user);
-      const call: Call = {
-        cluster,
-        request,
-        reply,
-        info,
-        query: prepared.query,
-        rawHeaders: prepared.rawHeaders,
-        user: prepared.user,
-        accept: negotiate(info.isResourceRequest ? headerValue(prepared.rawHeaders, 'accept') : undefined),
-        auditId: entry.auditId,
-        warnings,
-      };
-      await dispatch(call, streams);
-      if (reply.headersSent) entry.code ??= reply.statusCode;
-    } catch (error) {
-      fail(error, warnings);
-    }
-  };
-  const asked = {
-    method: request.method ?? '',
-    path: request.url ?? '',
-    verb: info.verb,
-    ...(prepared.user === undefined ? {} : { user: prepared.user.name }),
-  };
-  if (faults.intercept(asked, reply, socket, () => void proceed()) === 'continue') void proceed();
+  }
 }
 
 /** Handles one HTTP/1.1 upgrade request from authentication to its stream. */
 export function handleUpgrade(parts: ChainParts, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const { cluster, audit, faults, streams } = parts;
+  const { cluster, audit, streams } = parts;
   socket.on('error', () => {});
-  const prepared = prepare(parts, request, socket);
-  const { info, query, entry } = prepared;
+  const { info, query, entry, user, failure } = prepare(parts, request, socket);
   const untrack = cluster.trackStream(() => socket.destroy());
   socket.once('close', () => {
     untrack();
     audit.finish(entry);
   });
-  const proceed = (): void => {
-    try {
-      if (prepared.user === undefined) throw prepared.failure ?? internalError('no user found for request');
-      authorizeInfo(cluster, info, prepared.user);
-      serveUpgradeCall({ cluster, info, user: prepared.user, query, req: request, socket, head }, streams);
-      entry.code ??= 101;
-    } catch (error) {
-      const failure =
-        error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
-      entry.code ??= failure.code;
-      const body = JSON.stringify(failure.toStatus());
-      socket.end(
-        `HTTP/1.1 ${failure.code} ${failure.reason}\r\naudit-id: ${entry.auditId}\r\ncontent-type: application/json\r\n` +
-          `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-      );
-    }
-  };
-  const asked = {
-    method: request.method ?? '',
-    path: request.url ?? '',
-    verb: info.verb,
-    ...(prepared.user === undefined ? {} : { user: prepared.user.name }),
-  };
-  if (faults.intercept(asked, undefined, socket, proceed) === 'continue') proceed();
+  try {
+    if (user === undefined) throw failure ?? internalError('no user found for request');
+    authorizeInfo(cluster, info, user);
+    serveUpgradeCall({ cluster, info, user, query, req: request, socket, head }, streams);
+    entry.code ??= 101;
+  } catch (error) {
+    const refusal = asStatusError(error);
+    entry.code ??= refusal.code;
+    const body = JSON.stringify(refusal.toStatus());
+    socket.end(
+      `HTTP/1.1 ${refusal.code} ${refusal.reason}\r\naudit-id: ${entry.auditId}\r\ncontent-type: application/json\r\n` +
+        `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    );
+  }
 }

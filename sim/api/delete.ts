@@ -5,7 +5,7 @@ import { sendObject, sendPieces, successStatus } from './answer.ts';
 import { readObject } from '../wire/body.ts';
 import type { Call, Cluster } from '../cluster.ts';
 import { sendShaped } from './list.ts';
-import { fieldGettersOf, type Resource } from '../store/resources.ts';
+import type { Resource } from '../store/resources.ts';
 import { matcherOf } from '../store/selectors.ts';
 import { badRequest, conflict, invalidOption, notFound } from './status-error.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
@@ -56,7 +56,7 @@ export async function deleteOne(call: Call, resource: Resource): Promise<void> {
 /** Answers DELETE of a collection: deletes all selected objects and answers with a list of them. */
 export async function deleteMany(call: Call, resource: Resource): Promise<void> {
   const options = await readOptions(call, resource);
-  const matches = matcherOf(call.query, resource.key, fieldGettersOf(resource));
+  const matches = matcherOf(call.query, resource);
   const { store } = call.cluster;
   const objects = store.list(resource.key, call.info.namespace).filter(matches);
   if (!isDryRun(call, options.dryRun))

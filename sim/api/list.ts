@@ -3,7 +3,7 @@
 // history.
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
-import { fieldGettersOf, type Resource } from '../store/resources.ts';
+import type { Resource } from '../store/resources.ts';
 import { matcherOf, type Matcher } from '../store/selectors.ts';
 import { StatusError, badRequest, expired, invalidOption, notFound } from './status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
@@ -30,7 +30,7 @@ export async function sendShaped(call: Call, resource: Resource, code: number, o
 
 /** Answers GET of a collection. */
 export async function listMany(call: Call, resource: Resource): Promise<void> {
-  const matches = matcherOf(call.query, resource.key, fieldGettersOf(resource));
+  const matches = matcherOf(call.query, resource);
   const page = pageOf(call, resource, matches);
   const table = { includeObject: includeObjectOf(call), now: call.cluster.now() };
   const accept = call.accept;

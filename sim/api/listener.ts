@@ -30,18 +30,12 @@ export interface ListenerOptions {
    */
   readonly isUpgradePath: (path: string) => boolean;
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Called for every TCP connection, before the TLS handshake. */
-  readonly onConnection?: (socket: Socket) => void;
 }
 
-/** A listener that is running, and can be stopped and started again. */
+/** A listener that is running. */
 export interface Listener {
   readonly port: number;
-  /** Stops listening and destroys all connections. `start()` can listen on the same port again. */
-  stop(): Promise<void>;
-  /** Listens again on the same port, after {@link stop}. */
-  start(): Promise<void>;
-  /** Closes all servers for good. */
+  /** Stops listening and destroys all connections. */
   close(): Promise<void>;
 }
 
@@ -56,28 +50,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     (socket.alpnProtocol === 'h2' ? http2 : http1).emit('connection', socket);
   });
 
-  const start = (port: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      tls.once('error', reject);
-      tls.listen(port, options.host, () => {
-        tls.removeListener('error', reject);
-        resolve();
-      });
-    });
-  const stop = async (): Promise<void> => {
-    const closed = tls.listening ? new Promise<void>((resolve) => tls.close(() => resolve())) : undefined;
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  };
-
-  await start(options.port);
-  const port = (tls.address() as AddressInfo).port;
+  await new Promise<void>((resolve, reject) => {
+    tls.once('error', reject);
+    tls.listen(options.port, options.host, resolve);
+  });
   return {
-    port,
-    stop,
-    start: () => start(port),
+    port: (tls.address() as AddressInfo).port,
     async close() {
-      await stop();
+      const closed = new Promise((resolve) => tls.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
       http1.close();
       http1.closeAllConnections();
       http2.close();
@@ -134,7 +116,6 @@ function makeTls(options: ListenerOptions, sockets: Set<Socket>): TlsServer {
     socket.setNoDelay(true);
     socket.once('close', () => sockets.delete(socket));
     socket.on('error', () => {});
-    options.onConnection?.(socket);
   });
   tls.on('tlsClientError', (_error, socket) => socket.destroy());
   return tls;

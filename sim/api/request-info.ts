@@ -89,7 +89,7 @@ function splitApi(
 
 /** Parses a boolean query parameter as Go does: true when it is present and neither `false` nor `0`. */
 export function isTrue(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0';
+  return value !== null && !['false', '0'].includes(value.toLowerCase());
 }
 
 function exactName(selector: string | null): string {

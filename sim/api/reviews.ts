@@ -1,7 +1,7 @@
 // Answers reviews about identity and permissions: SelfSubjectReview, the access reviews, TokenReview and TokenRequest.
 // They are answered with 201, and nothing is stored. A SelfSubjectReview returns the impersonated user, not the caller.
 import { createHash } from 'node:crypto';
-import { rulesFor, type Attributes } from '../access/authorize.ts';
+import { attributesOf, rulesFor } from '../access/authorize.ts';
 import { readKind } from '../wire/body.ts';
 import { sendObject } from './answer.ts';
 import type { Call } from '../cluster.ts';
@@ -67,18 +67,8 @@ function accessStatus(call: Call, user: SimUser, spec: JsonObject): JsonObject {
     const fault = { reason: 'FieldValueInvalid', message, field: 'spec.resourceAttributes' };
     throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [fault]);
   }
-  const said = (field: string): string => asked?.[field] ?? '';
-  const attributes: Attributes = {
-    user,
-    verb: asked === undefined ? (path?.['verb'] ?? '') : said('verb'),
-    group: said('group'),
-    version: said('version'),
-    resource: said('resource'),
-    subresource: said('subresource'),
-    namespace: said('namespace'),
-    name: said('name'),
-    ...(path === undefined ? {} : { path: path['path'] ?? '' }),
-  };
+  const { verb = '', ...about } = asked ?? path ?? {};
+  const attributes = attributesOf(user, verb, path === undefined ? about : { path: path['path'] ?? '' });
   const { isAllowed, reason } = call.cluster.authorize(attributes);
   return { allowed: isAllowed, ...(reason === '' ? {} : { reason }) };
 }

@@ -5,7 +5,7 @@ import { commonHeaders } from './answer.ts';
 import type { Call } from '../cluster.ts';
 import { checkResourceVersion, includeObjectOf, numberOf, stateAt } from './list.ts';
 import { isTrue } from './request-info.ts';
-import { apiVersionOf, fieldGettersOf, type Resource } from '../store/resources.ts';
+import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { matcherOf } from '../store/selectors.ts';
 import { expired, invalidOption } from './status-error.ts';
 import type { StoreEvent } from '../store/store.ts';
@@ -53,7 +53,7 @@ class Watch {
     this.#call = call;
     this.#resource = resource;
     const { query, info } = call;
-    const matchesQuery = matcherOf(query, resource.key, fieldGettersOf(resource));
+    const matchesQuery = matcherOf(query, resource);
     this.#selects = (object) =>
       (info.namespace === '' || object.metadata.namespace === info.namespace) &&
       (info.name === '' || object.metadata.name === info.name) &&

@@ -49,8 +49,7 @@ export interface WriteOptions {
 export function insertNew(call: Call, resource: Resource, body: KubeObject, options: WriteOptions): KubeObject {
   const { cluster, info } = call;
   const { store } = cluster;
-  const checked = checkBody(call, resource, body);
-  let object = toStored(resource, copy(checked.object));
+  let object = toStored(resource, copy(checkBody(call, resource, body)));
   const metadata: Partial<ObjectMeta> & { name: string } = object.metadata;
   fillNamespace(resource, metadata, info.namespace);
   if ((metadata.resourceVersion ?? '') !== '')
@@ -168,8 +167,7 @@ export function replaceExisting(
   options: WriteOptions,
 ): KubeObject {
   const { cluster, info } = call;
-  const checked = checkBody(call, resource, body);
-  let next = toStored(resource, copy(checked.object));
+  let next = toStored(resource, copy(checkBody(call, resource, body)));
   fillNamespace(resource, next.metadata, info.namespace);
   next.metadata.name = current.metadata.name;
   const { uid, resourceVersion } = next.metadata;

@@ -5,14 +5,9 @@ import type { Call } from '../cluster.ts';
 import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { Resource } from '../store/resources.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
-import type { JsonObject, KubeObject } from '../types.ts';
+import { isObject, type JsonObject, type KubeObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
-
-/** An object that was checked against its schema. */
-export interface CheckedBody {
-  readonly object: KubeObject;
-}
 
 interface Findings {
   readonly unknown: string[];
@@ -20,14 +15,14 @@ interface Findings {
 }
 
 /**
- * Checks one object. Unknown fields become warnings of the answer.
+ * Checks one object and returns it without its unknown fields, which become warnings of the answer.
  * @throws StatusError 400 for wrong types and, with fieldValidation=Strict, for unknown fields; 422 for wrong types in
  * custom resources
  */
-export function checkBody(call: Call, resource: Resource, body: KubeObject): CheckedBody {
+export function checkBody(call: Call, resource: Resource, body: KubeObject): KubeObject {
   const { schemas } = call.cluster.registry;
   const schema = resource.schemaName === undefined ? undefined : schemas[resource.schemaName];
-  if (schema === undefined) return { object: body };
+  if (schema === undefined) return body;
   const findings: Findings = { unknown: [], wrong: [] };
   const object = checkValue(schemas, schema, body, '', findings) as KubeObject;
   const first = findings.wrong[0];
@@ -39,7 +34,7 @@ export function checkBody(call: Call, resource: Resource, body: KubeObject): Che
       `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: strict decoding error: ${texts.join(', ')}`,
     );
   if (mode === 'Warn') for (const text of texts) if (!call.warnings.includes(text)) call.warnings.push(text);
-  return { object };
+  return object;
 }
 
 function wrongType(resource: Resource, body: KubeObject, { path, found, wanted }: Findings['wrong'][number]): Error {
@@ -82,10 +77,6 @@ function checkValue(schemas: Schemas, outer: Schema, value: unknown, path: strin
         ? checkObject(schemas, schema, value, path, findings)
         : value;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const scalarTypes = new Set<string | undefined>(['string', 'boolean', 'integer', 'number']);

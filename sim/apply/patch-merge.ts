@@ -1,10 +1,10 @@
 // JSON merge patch (RFC 7386). A null removes a field, and an array replaces the whole array.
+import { isObject, type JsonObject } from '../types.ts';
 
 /** Returns the target after the patch. Neither argument is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
-  if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
-  const isObject = target !== null && typeof target === 'object' && !Array.isArray(target);
-  const result: Record<string, unknown> = isObject ? { ...(target as Record<string, unknown>) } : {};
+  if (!isObject(patch)) return patch;
+  const result: JsonObject = isObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key];
     else define(result, key, applyMergePatch(result[key], value));

@@ -4,7 +4,7 @@
 import { resolve, type Schema } from '../schema/spec.ts';
 import { badRequest, unexplained } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
-import type { JsonObject } from '../types.ts';
+import { isObject, type JsonObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
@@ -24,10 +24,6 @@ export function applyStrategicPatch(
   patch: JsonObject,
 ): JsonObject {
   return mergeMap(schemas, schema, current, patch) ?? {};
-}
-
-function isMap(value: unknown): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 function isDirective(key: string): boolean {
@@ -83,8 +79,8 @@ function mergeField(
   const value: unknown = patch[key];
   const field = fieldSchema(schema, key);
   const strategy = (field?.['x-kubernetes-patch-strategy'] ?? '').split(',');
-  if (isMap(value))
-    return mergeMap(schemas, field, isMap(before) && !strategy.includes('replace') ? before : {}, value);
+  if (isObject(value))
+    return mergeMap(schemas, field, isObject(before) && !strategy.includes('replace') ? before : {}, value);
   if (!Array.isArray(value) || !strategy.includes('merge')) return withoutNulls(value);
   return mergeList(
     schemas,
@@ -127,7 +123,7 @@ function mergeList(
     result = [...current, ...patch.filter((item) => !seen.has(canonical(item)))];
   } else {
     const items = patch.map((item) => {
-      if (!isMap(item)) throw badRequest('patch: expected a list of objects');
+      if (!isObject(item)) throw badRequest('patch: expected a list of objects');
       return item;
     });
     const replaces = items.some((item) => item[directive] === 'replace' && item[mergeKey] === undefined);
@@ -136,9 +132,9 @@ function mergeList(
     for (const item of items) {
       const id: unknown = item[mergeKey];
       if (id === undefined) throw unexplained(`map: ${goMap(item)} does not contain declared merge key: ${mergeKey}`);
-      const index = result.findIndex((entry) => isMap(entry) && entry[mergeKey] === id);
+      const index = result.findIndex((entry) => isObject(entry) && entry[mergeKey] === id);
       if (item[directive] === 'delete') {
-        result = result.filter((entry) => !isMap(entry) || entry[mergeKey] !== id);
+        result = result.filter((entry) => !isObject(entry) || entry[mergeKey] !== id);
         continue;
       }
       const start = index < 0 ? {} : (result[index] as JsonObject);
@@ -160,7 +156,7 @@ export function inOrder(
   order: readonly unknown[],
   mergeKey: string | undefined,
 ): unknown[] {
-  const idOf = (item: unknown): string => canonical(mergeKey !== undefined && isMap(item) ? item[mergeKey] : item);
+  const idOf = (item: unknown): string => canonical(mergeKey !== undefined && isObject(item) ? item[mergeKey] : item);
   const wanted = order.map(idOf);
   const old = before.map(idOf);
   const named = items
@@ -179,7 +175,7 @@ export function inOrder(
 /** A value of the patch that is stored as new: without nulls and directives such as `$patch`. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isMap(value)) return value;
+  if (!isObject(value)) return value;
   const entries = Object.entries(value).filter(
     ([key, item]) => item !== null && item !== undefined && !isDirective(key),
   );
@@ -189,7 +185,7 @@ function withoutNulls(value: unknown): unknown {
 /** A value as Go prints it, such as `map[a:1 b:x]`. */
 function goMap(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goMap).join(' ')}]`;
-  if (!isMap(value)) return String(value);
+  if (!isObject(value)) return String(value);
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return `map[${entries.map(([key, item]) => `${key}:${goMap(item)}`).join(' ')}]`;
 }

@@ -86,7 +86,7 @@ async function serverSideApply(
   if (given !== undefined && given !== name)
     throw badRequest(`the name of the object (${String(given)}) does not match the name on the URL (${name})`);
   if (stored === undefined && subresource !== '') throw notFound(resource, name);
-  const { object } = checkBody(call, resource, asKind(config, resource));
+  const object = checkBody(call, resource, asKind(config, resource));
   const live = stored === undefined ? undefined : toVersion(resource, stored);
   const applied = applyOnto(call, resource, live, object);
   const { managedFields } = applied.metadata;

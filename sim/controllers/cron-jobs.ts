@@ -1,7 +1,7 @@
 // Runs CronJobs: creates a Job whenever the schedule is due, and removes old Jobs.
 import type { Cluster } from '../cluster.ts';
-import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import { createOwned, edit, ownedBy, ownedObjects, recordEvent, removeOwned } from './objects.ts';
+import { timestamp, type KubeObject } from '../types.ts';
+import { conditionIs, createOwned, edit, ownedBy, ownedObjects, recordNormal, removeOwned } from './objects.ts';
 import { isDue } from './cron-schedule.ts';
 
 const key = 'batch/cronjobs';
@@ -42,18 +42,14 @@ function runNow(cluster: Cluster, cronJob: KubeObject, minute: number): void {
     spec,
   });
   if (job === undefined) return;
-  recordEvent(cluster, cronJob, 'Normal', 'SuccessfulCreate', `Created job ${job.metadata.name}`, 'cronjob-controller');
+  recordNormal(cluster, cronJob, 'SuccessfulCreate', `Created job ${job.metadata.name}`);
   edit(cluster, key, cronJob, (next) => {
     next['status'] = { ...next['status'], lastScheduleTime: timestamp(new Date(minute * 60_000)) };
   });
 }
 
-function conditionOf(job: KubeObject, type: string): boolean {
-  return ((job['status']?.conditions ?? []) as JsonObject[]).some((c) => c['type'] === type && c['status'] === 'True');
-}
-
 function hasEnded(job: KubeObject): boolean {
-  return conditionOf(job, 'Complete') || conditionOf(job, 'Failed');
+  return conditionIs(job, 'Complete', 'True') || conditionIs(job, 'Failed', 'True');
 }
 
 function settle(cluster: Cluster, cronJob: KubeObject): void {
@@ -61,8 +57,8 @@ function settle(cluster: Cluster, cronJob: KubeObject): void {
     a.metadata.creationTimestamp < b.metadata.creationTimestamp ? 1 : -1,
   );
   const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cronJob['spec'];
-  const good = jobs.filter((job) => conditionOf(job, 'Complete'));
-  const bad = jobs.filter((job) => conditionOf(job, 'Failed'));
+  const good = jobs.filter((job) => conditionIs(job, 'Complete', 'True'));
+  const bad = jobs.filter((job) => conditionIs(job, 'Failed', 'True'));
   for (const job of [...good.slice(successfulJobsHistoryLimit), ...bad.slice(failedJobsHistoryLimit)])
     removeOwned(cluster, 'batch/jobs', job, { propagationPolicy: 'Background' });
   const active = jobs.filter((job) => !hasEnded(job));

@@ -1,6 +1,6 @@
 // Parses the schedule of a CronJob, and tells whether it is due at a given minute.
 
-export const ranges: readonly (readonly [number, number])[] = [
+const ranges: readonly (readonly [number, number])[] = [
   [0, 59],
   [0, 23],
   [1, 31],
@@ -8,7 +8,7 @@ export const ranges: readonly (readonly [number, number])[] = [
   [0, 7],
 ];
 
-export const macros: Readonly<Record<string, string>> = {
+const macros: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
   '@monthly': '0 0 1 * *',
@@ -26,11 +26,11 @@ export function parseSchedule(schedule: string): readonly ReadonlySet<number>[] 
   return sets.every((set) => set !== undefined) ? sets : undefined;
 }
 
-export const names = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+const names = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
-export const months = ['', 'jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const months = ['', 'jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-export function parseField(field: string, [low, high]: readonly [number, number]): Set<number> | undefined {
+function parseField(field: string, [low, high]: readonly [number, number]): Set<number> | undefined {
   const values = new Set<number>();
   const numberOf = (text: string): number => {
     const list = high === 12 ? months : high === 7 ? names : [];
@@ -54,20 +54,8 @@ export function parseField(field: string, [low, high]: readonly [number, number]
  */
 export function isDue(schedule: string, minute: Date): boolean {
   const [minutes, hours, days, monthSet, weekdays] = parseSchedule(schedule) ?? [];
-  if (
-    minutes === undefined ||
-    hours === undefined ||
-    days === undefined ||
-    monthSet === undefined ||
-    weekdays === undefined
-  )
-    return false;
-  if (
-    !minutes.has(minute.getUTCMinutes()) ||
-    !hours.has(minute.getUTCHours()) ||
-    !monthSet.has(minute.getUTCMonth() + 1)
-  )
-    return false;
+  if (!minutes?.has(minute.getUTCMinutes()) || !hours?.has(minute.getUTCHours())) return false;
+  if (!monthSet?.has(minute.getUTCMonth() + 1) || days === undefined || weekdays === undefined) return false;
   const byDay = days.has(minute.getUTCDate());
   const byWeekday = weekdays.has(minute.getUTCDay());
   if (days.size < 31 && weekdays.size < 7) return byDay || byWeekday;

@@ -1,9 +1,10 @@
 // Maintains the pods of DaemonSets: one on each node that the node selector matches. Unlike other pods, they are also
 // placed on cordoned nodes.
 import type { Cluster } from '../cluster.ts';
+import { randomSuffix } from '../store/names.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
-import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { isOver, isReady, ownedObjects, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 import { currentRevision } from './revisions.ts';
 
@@ -26,15 +27,7 @@ export function reconcileDaemonSet(cluster: Cluster, set: KubeObject): void {
       next['spec'].nodeName = node;
       next['metadata'].labels = { ...next['metadata'].labels, [revisionLabel]: hash };
     });
-    if (pod !== undefined)
-      recordEvent(
-        cluster,
-        set,
-        'Normal',
-        'SuccessfulCreate',
-        `Created pod: ${pod.metadata.name}`,
-        'daemonset-controller',
-      );
+    if (pod !== undefined) recordNormal(cluster, set, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`);
   }
   for (const pod of pods)
     if (!names.has(pod['spec']?.nodeName) && pod.metadata.deletionTimestamp === undefined)

@@ -10,7 +10,7 @@ import {
   hashText,
   ownedBy,
   ownedObjects,
-  recordEvent,
+  recordNormal,
   removeOwned,
   setStatus,
 } from './objects.ts';
@@ -77,7 +77,7 @@ function createSet(cluster: Cluster, deployment: KubeObject, sets: readonly Kube
     },
   });
   if (set !== undefined && start > 0)
-    say(cluster, deployment, `Scaled up replica set ${set.metadata.name} from 0 to ${start}`);
+    announce(cluster, deployment, `Scaled up replica set ${set.metadata.name} from 0 to ${start}`);
   return set;
 }
 
@@ -116,15 +116,15 @@ function scale(cluster: Cluster, deployment: KubeObject, set: KubeObject, replic
     next['spec'].replicas = replicas;
     next.metadata.generation = (next.metadata.generation ?? 1) + 1;
   });
-  say(
+  announce(
     cluster,
     deployment,
     `Scaled ${before < replicas ? 'up' : 'down'} replica set ${set.metadata.name} from ${before} to ${replicas}`,
   );
 }
 
-function say(cluster: Cluster, deployment: KubeObject, message: string): void {
-  recordEvent(cluster, deployment, 'Normal', 'ScalingReplicaSet', message, 'deployment-controller');
+function announce(cluster: Cluster, deployment: KubeObject, message: string): void {
+  recordNormal(cluster, deployment, 'ScalingReplicaSet', message);
 }
 
 const count = (sets: readonly KubeObject[], field: (set: KubeObject) => number | undefined): number =>
@@ -205,29 +205,17 @@ function writeStatus(cluster: Cluster, deployment: KubeObject, newSet: KubeObjec
   const isEnough = available >= wanted - limits(deployment).unavailable;
   const isComplete = updated === wanted && total === wanted && available === wanted && newSet !== undefined;
   const name = newSet?.metadata.name ?? '';
+  const say = (type: string, status: string, reason: string, message: string): JsonObject =>
+    condition(cluster, old, type, status, reason, message);
   const conditions = [
     isEnough
-      ? condition(cluster, old, 'Available', 'True', 'MinimumReplicasAvailable', 'Deployment has minimum availability.')
-      : condition(
-          cluster,
-          old,
-          'Available',
-          'False',
-          'MinimumReplicasUnavailable',
-          'Deployment does not have minimum availability.',
-        ),
+      ? say('Available', 'True', 'MinimumReplicasAvailable', 'Deployment has minimum availability.')
+      : say('Available', 'False', 'MinimumReplicasUnavailable', 'Deployment does not have minimum availability.'),
     deployment['spec'].paused === true
-      ? condition(cluster, old, 'Progressing', 'Unknown', 'DeploymentPaused', 'Deployment is paused')
+      ? say('Progressing', 'Unknown', 'DeploymentPaused', 'Deployment is paused')
       : isComplete
-        ? condition(
-            cluster,
-            old,
-            'Progressing',
-            'True',
-            'NewReplicaSetAvailable',
-            `ReplicaSet "${name}" has successfully progressed.`,
-          )
-        : condition(cluster, old, 'Progressing', 'True', 'ReplicaSetUpdated', `ReplicaSet "${name}" is progressing.`),
+        ? say('Progressing', 'True', 'NewReplicaSetAvailable', `ReplicaSet "${name}" has successfully progressed.`)
+        : say('Progressing', 'True', 'ReplicaSetUpdated', `ReplicaSet "${name}" is progressing.`),
   ];
   const numbers = {
     replicas: total,

@@ -1,8 +1,9 @@
 // Maintains Jobs: creates pods until enough of them have succeeded, or too many have failed. The pods of a finished Job
 // are kept, so that their logs can be read.
 import type { Cluster } from '../cluster.ts';
+import { randomSuffix } from '../store/names.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { isOver, isReady, ownedObjects, recordEvent, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 
 const key = 'batch/jobs';
@@ -57,8 +58,7 @@ function makePods(cluster: Cluster, job: KubeObject, { succeeded, active, needed
   const open = Math.min(parallelism, completions === undefined ? parallelism : needed - succeeded) - active.length;
   for (let i = 0; i < open; i++) {
     const pod = createPod(cluster, job, `${job.metadata.name}-${randomSuffix()}`);
-    if (pod !== undefined)
-      recordEvent(cluster, job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`, 'job-controller');
+    if (pod !== undefined) recordNormal(cluster, job, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`);
   }
 }
 
@@ -66,7 +66,7 @@ const completed = 'Reached expected number of succeeded pods';
 const givenUp = 'Job has reached the specified backoff limit';
 
 function announce(cluster: Cluster, job: KubeObject, { isComplete, hasFailed }: Progress): void {
-  if (isComplete) recordEvent(cluster, job, 'Normal', 'Completed', 'Job completed', 'job-controller');
+  if (isComplete) recordNormal(cluster, job, 'Completed', 'Job completed');
   else if (hasFailed) recordEvent(cluster, job, 'Warning', 'BackoffLimitExceeded', givenUp, 'job-controller');
 }
 

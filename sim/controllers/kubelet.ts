@@ -4,11 +4,19 @@ import type { Cluster } from '../cluster.ts';
 import { startDeletion } from '../api/delete.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { endPod, terminated } from './container-exit.ts';
-import type { ControllerDelays } from './delays.ts';
-import { controllerOf } from './objects.ts';
-import { edit, hashText, isOver, recordEvent } from './objects.ts';
+import { controllerOf, edit, hashText, isOver, recordEvent } from './objects.ts';
 
 const key = '/pods';
+
+/** How long things take in the simulated cluster, in milliseconds. Tests shorten it. */
+export interface ControllerDelays {
+  /** The time from the scheduling of a pod until it runs. */
+  readonly podStartMs: number;
+  /** The time from the deletion of a pod until it is gone; never longer than the pod's grace period. */
+  readonly podStopMs: number;
+  /** How long the pod of a Job runs. */
+  readonly jobRunMs: number;
+}
 
 /** Starts to handle all pods, present and future. */
 export function startKubelet(cluster: Cluster, delays: ControllerDelays): void {
@@ -64,36 +72,17 @@ export function startKubelet(cluster: Cluster, delays: ControllerDelays): void {
 function bindToNode(cluster: Cluster, pod: KubeObject, node: string | undefined): void {
   const { namespace, name } = pod.metadata;
   if ((pod['spec']?.nodeName ?? '') !== '') return;
-  const now = timestamp(cluster.now());
-  if (node === undefined) {
-    const message = '0/0 nodes are available: no nodes available to schedule pods';
-    edit(cluster, key, pod, (next) => {
-      const condition = {
-        type: 'PodScheduled',
-        status: 'False',
-        lastTransitionTime: now,
-        reason: 'Unschedulable',
-        message,
-      };
-      next['status'] = { ...next['status'], conditions: [condition] };
-    });
-    return;
-  }
+  const reason = 'Unschedulable';
+  const message = '0/0 nodes are available: no nodes available to schedule pods';
+  const outcome = node === undefined ? { status: 'False', reason, message } : { status: 'True' };
   edit(cluster, key, pod, (next) => {
-    next['spec'].nodeName = node;
-    next['status'] = {
-      ...next['status'],
-      conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: now }],
-    };
+    if (node !== undefined) next['spec'].nodeName = node;
+    const condition = { type: 'PodScheduled', lastTransitionTime: timestamp(cluster.now()), ...outcome };
+    next['status'] = { ...next['status'], conditions: [condition] };
   });
-  recordEvent(
-    cluster,
-    pod,
-    'Normal',
-    'Scheduled',
-    `Successfully assigned ${namespace}/${name} to ${node}`,
-    'default-scheduler',
-  );
+  if (node === undefined) return;
+  const assigned = `Successfully assigned ${namespace}/${name} to ${node}`;
+  recordEvent(cluster, pod, 'Normal', 'Scheduled', assigned, 'default-scheduler');
 }
 
 /** An IP address in 10.244.0.0/16 that is computed from the pod's uid. */

@@ -11,13 +11,12 @@ import { reconcileBudget } from './disruption-budgets.ts';
 import { reconcileEndpoints } from './endpoints.ts';
 import { startGarbageCollector } from './garbage-collector.ts';
 import { reconcileJob } from './jobs.ts';
-import { startKubelet } from './kubelet.ts';
+import { startKubelet, type ControllerDelays } from './kubelet.ts';
 import { reconcileNamespace } from './namespaces.ts';
 import { reconcileReplicaSet } from './replica-sets.ts';
 import { reconcileStatefulSet } from './stateful-sets.ts';
 import { reconcileClaim } from './volumes.ts';
 import { controllerOf } from './objects.ts';
-import type { ControllerDelays } from './delays.ts';
 
 /** Makes the next change that brings an object closer to its spec. */
 export type Reconcile = (cluster: Cluster, object: KubeObject) => void;

@@ -1,6 +1,5 @@
 // Functions that controllers use to change objects: create dependents, set a status, record Events. Changes are made to
 // the newest version of an object, not to the version that the controller read at first.
-import { randomBytes } from 'node:crypto';
 import type { Cluster } from '../cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
 import { startDeletion, type DeleteOptions } from '../api/delete.ts';
@@ -96,7 +95,7 @@ export function isReady(pod: KubeObject): boolean {
 }
 
 /** Whether a condition has the given status. */
-function conditionIs(object: KubeObject, type: string, status: string): boolean {
+export function conditionIs(object: KubeObject, type: string, status: string): boolean {
   return ((object['status']?.conditions ?? []) as JsonObject[]).some(
     (c) => c['type'] === type && c['status'] === status,
   );
@@ -137,9 +136,9 @@ export function hashText(value: unknown): string {
   return text;
 }
 
-/** A random suffix for object names. */
-export function randomSuffix(length = 5): string {
-  return [...randomBytes(length)].map((byte) => alphabet[byte % alphabet.length]).join('');
+/** Records an Event of type Normal, by the controller for the kind of the object. */
+export function recordNormal(cluster: Cluster, about: KubeObject, reason: string, message: string): void {
+  recordEvent(cluster, about, 'Normal', reason, message, `${about.kind.toLowerCase()}-controller`);
 }
 
 /** Records an Event about an object. If there already is an equal Event, its count is increased. */
@@ -162,19 +161,12 @@ export function recordEvent(
     );
     return;
   }
-  const involvedObject = {
-    apiVersion: about.apiVersion,
-    kind: about.kind,
-    name,
-    namespace: about.metadata.namespace,
-    uid,
-    resourceVersion,
-  };
+  const { apiVersion, kind } = about;
   cluster.store.insert('/events', {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: `${name}.${id}`, namespace },
-    involvedObject,
+    involvedObject: { apiVersion, kind, name, namespace: about.metadata.namespace, uid, resourceVersion },
     type,
     reason,
     message,

@@ -1,18 +1,9 @@
 // Maintains ReplicaSets: creates or deletes pods until their number is as specified. Pods that have ended or are being
 // deleted do not count.
 import type { Cluster } from '../cluster.ts';
+import { randomSuffix } from '../store/names.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
-import {
-  createOwned,
-  isOver,
-  isReady,
-  ownedBy,
-  podsOf,
-  randomSuffix,
-  recordEvent,
-  removeOwned,
-  setStatus,
-} from './objects.ts';
+import { createOwned, isOver, isReady, ownedBy, podsOf, recordNormal, removeOwned, setStatus } from './objects.ts';
 
 /** The most pods that are created at once, as in kube-controller-manager. */
 const burst = 500;
@@ -25,29 +16,14 @@ export function reconcileReplicaSet(cluster: Cluster, set: KubeObject): void {
   if (!isGoing) {
     for (let i = active.length; i < Math.min(wanted, active.length + burst); i++) {
       const pod = createPod(cluster, set, `${set.metadata.name}-${randomSuffix()}`);
-      if (pod !== undefined)
-        recordEvent(
-          cluster,
-          set,
-          'Normal',
-          'SuccessfulCreate',
-          `Created pod: ${pod.metadata.name}`,
-          'replicaset-controller',
-        );
+      if (pod !== undefined) recordNormal(cluster, set, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`);
     }
     const surplus = [...active]
       .sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || youngestFirst(a, b))
       .slice(0, Math.max(0, active.length - wanted));
     for (const pod of surplus) {
       removeOwned(cluster, '/pods', pod);
-      recordEvent(
-        cluster,
-        set,
-        'Normal',
-        'SuccessfulDelete',
-        `Deleted pod: ${pod.metadata.name}`,
-        'replicaset-controller',
-      );
+      recordNormal(cluster, set, 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`);
     }
   }
   const left = podsOf(cluster, set).filter((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod));

@@ -2,7 +2,7 @@
 // With OrderedReady, a pod is created only when the pod before it is ready.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
-import { createOwned, isReady, ownedObjects, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { createOwned, isReady, ownedObjects, recordNormal, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';
 import { currentRevision } from './revisions.ts';
 
@@ -49,14 +49,8 @@ function ordinalOf(pod: KubeObject): number {
 
 function removePod(cluster: Cluster, set: KubeObject, pod: KubeObject): void {
   removeOwned(cluster, '/pods', pod);
-  recordEvent(
-    cluster,
-    set,
-    'Normal',
-    'SuccessfulDelete',
-    `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
-    'statefulset-controller',
-  );
+  const message = `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`;
+  recordNormal(cluster, set, 'SuccessfulDelete', message);
 }
 
 function makePod(cluster: Cluster, set: KubeObject, ordinal: number, update: { readonly name: string }): void {
@@ -90,14 +84,7 @@ function makePod(cluster: Cluster, set: KubeObject, ordinal: number, update: { r
     if (mounts.length > 0) next['spec'].volumes = [...(next['spec'].volumes ?? []), ...mounts];
   });
   if (pod !== undefined)
-    recordEvent(
-      cluster,
-      set,
-      'Normal',
-      'SuccessfulCreate',
-      `create Pod ${name} in StatefulSet ${set.metadata.name} successful`,
-      'statefulset-controller',
-    );
+    recordNormal(cluster, set, 'SuccessfulCreate', `create Pod ${name} in StatefulSet ${set.metadata.name} successful`);
 }
 
 function writeStatus(cluster: Cluster, set: KubeObject, updateRevision: string): void {

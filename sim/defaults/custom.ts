@@ -2,13 +2,9 @@
 // object, whose missing fields then get their own defaults.
 import { resolve, type Schema } from '../schema/spec.ts';
 import type { FieldFault } from '../api/status-error.ts';
-import { copy, type JsonObject } from '../types.ts';
+import { copy, isObject } from '../types.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
-
-function isObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
 
 /** Fills in the defaults of a schema. Changes `value`. */
 export function fillSchemaDefaults(schemas: Schemas, outer: Schema | undefined, value: unknown): void {

@@ -56,7 +56,9 @@ function register(cluster: Cluster, definition: KubeObject): void {
       hasStatus: subresources.some((sub) => sub.name === 'status'),
       definition: definition.metadata.name,
       columns: version['additionalPrinterColumns'] ?? [],
-      selectableFields: ((version['selectableFields'] ?? []) as JsonObject[]).map((field) => field['jsonPath']),
+      selectableFields: ((version['selectableFields'] ?? []) as JsonObject[]).map((field) =>
+        String(field['jsonPath']).replace(/^\./, ''),
+      ),
       ...(version['subresources']?.scale === undefined ? {} : { scale: version['subresources'].scale }),
     });
   }
@@ -94,22 +96,11 @@ function establish(cluster: Cluster, definition: KubeObject): void {
   const at = timestamp(cluster.now());
   const { names, versions } = current['spec'];
   const storage = (versions as JsonObject[]).find((version) => version['storage'] === true)?.['name'];
-  const conditions = [
-    {
-      type: 'NamesAccepted',
-      status: 'True',
-      lastTransitionTime: at,
-      reason: 'NoConflicts',
-      message: 'no conflicts found',
-    },
-    {
-      type: 'Established',
-      status: 'True',
-      lastTransitionTime: at,
-      reason: 'InitialNamesAccepted',
-      message: 'the initial names have been accepted',
-    },
-  ];
+  const common = { status: 'True', lastTransitionTime: at };
+  const accepted = { type: 'NamesAccepted', reason: 'NoConflicts', message: 'no conflicts found' };
+  const message = 'the initial names have been accepted';
+  const established = { type: 'Established', reason: 'InitialNamesAccepted', message };
+  const conditions = [accepted, established].map((condition) => ({ ...common, ...condition }));
   const finalizers = [...new Set([...(current.metadata.finalizers ?? []), finalizer])];
   cluster.store.replace(key, {
     ...current,

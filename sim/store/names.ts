@@ -1,6 +1,7 @@
 // Validates names, labels and annotations as kube-apiserver does (apimachinery/pkg/util/validation,
 // pkg/api/validation). Names of RBAC objects may contain colons, names of Services and Namespaces are DNS labels, most
 // others are DNS subdomains.
+import { randomBytes } from 'node:crypto';
 import type { Resource } from './resources.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { ObjectMeta } from '../types.ts';
@@ -86,9 +87,12 @@ function keyFaults(field: string, key: string): FieldFault[] {
 
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
+/** A random suffix for object names. */
+export function randomSuffix(length = 5): string {
+  return [...randomBytes(length)].map((byte) => suffixAlphabet[byte % suffixAlphabet.length]).join('');
+}
+
 /** A name with five random characters after the prefix, for generateName. */
 export function generatedName(prefix: string): string {
-  let suffix = '';
-  for (let i = 0; i < 5; i++) suffix += suffixAlphabet[Math.floor(Math.random() * suffixAlphabet.length)];
-  return prefix.slice(0, 58) + suffix;
+  return prefix.slice(0, 58) + randomSuffix();
 }

@@ -3,7 +3,6 @@
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
 import type { PrinterColumn } from '../../tables/printer-column.ts';
 import { keyOf } from './store.ts';
-import type { KubeObject } from '../types.ts';
 
 /** A resource that this server has, such as pods. */
 export interface Resource extends ResourceSpec {
@@ -19,7 +18,7 @@ export interface Resource extends ResourceSpec {
   readonly columns?: readonly PrinterColumn[];
   /** The JSON paths of a custom resource's scale; undefined when it has none. */
   readonly scale?: ScalePaths;
-  /** The JSON paths of a custom resource's `selectableFields`. */
+  /** The `selectableFields` of a custom resource: paths such as `spec.color`. */
   readonly selectableFields?: readonly string[];
 }
 
@@ -114,20 +113,4 @@ export function parseApiVersion(apiVersion: string): { readonly group: string; r
   return slash < 0
     ? { group: '', version: apiVersion }
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
-}
-
-/** The functions that read a custom resource's `selectableFields`, by field name, for field selectors. */
-export function fieldGettersOf(resource: Resource): Record<string, (object: KubeObject) => string> {
-  return Object.fromEntries(
-    (resource.selectableFields ?? []).map((path) => {
-      const steps = path.replace(/^\./, '').split('.');
-      return [
-        steps.join('.'),
-        (object: KubeObject) => {
-          const value: unknown = steps.reduce((at: any, step) => at?.[step], object);
-          return value === undefined || value === null ? '' : String(value);
-        },
-      ];
-    }),
-  );
 }

@@ -1,6 +1,7 @@
 // Parses and evaluates label and field selectors (apimachinery/pkg/labels, pkg/fields). `key!=value` and `key notin
 // (…)` also match objects without the key.
 import { badRequest } from '../api/status-error.ts';
+import type { Resource } from './resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
 /** Returns whether a selector matches an object. */
@@ -118,74 +119,67 @@ export function matchesSelectorObject(
   return matchesLabels(requirements, labels);
 }
 
-type FieldGetter = (object: KubeObject) => string;
-const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
-
-const eventFields = (reference: string): Record<string, FieldGetter> => ({
-  ...Object.fromEntries(
-    ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map((field) => [
-      `${reference}.${field}`,
-      (object: KubeObject) => text(object[reference]?.[field]),
-    ]),
-  ),
-  reason: (object) => text(object['reason']),
-  type: (object) => text(object['type']),
-  reportingComponent: (object) => text(object['reportingComponent'] ?? object['source']?.component),
-  source: (object) => text(object['source']?.component ?? object['reportingComponent']),
-});
+const referenceFields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+const eventFields = (reference: string): string[] => [
+  ...referenceFields.map((field) => `${reference}.${field}`),
+  ...['reason', 'type', 'reportingComponent', 'source'],
+];
+const podFields = 'nodeName restartPolicy schedulerName serviceAccountName hostNetwork'.split(' ');
+const podStatusFields = 'phase podIP podIPs nominatedNodeName'.split(' ');
 
 /** The fields that selectors can use besides metadata.name and metadata.namespace, by storage key. */
-const fieldsByKey: Readonly<Record<string, Record<string, FieldGetter>>> = {
-  '/pods': {
-    'spec.nodeName': (o) => text(o['spec']?.nodeName),
-    'spec.restartPolicy': (o) => text(o['spec']?.restartPolicy),
-    'spec.schedulerName': (o) => text(o['spec']?.schedulerName),
-    'spec.serviceAccountName': (o) => text(o['spec']?.serviceAccountName),
-    'spec.hostNetwork': (o) => text(o['spec']?.hostNetwork ?? false),
-    'status.phase': (o) => text(o['status']?.phase),
-    'status.podIP': (o) => text(o['status']?.podIP),
-    'status.podIPs': (o) => text(o['status']?.podIPs?.[0]?.ip),
-    'status.nominatedNodeName': (o) => text(o['status']?.nominatedNodeName),
-  },
+const fieldsByKey: Readonly<Record<string, readonly string[]>> = {
+  '/pods': [...podFields.map((field) => `spec.${field}`), ...podStatusFields.map((field) => `status.${field}`)],
   '/events': eventFields('involvedObject'),
   'events.k8s.io/events': eventFields('regarding'),
-  '/namespaces': { 'status.phase': (o) => text(o['status']?.phase) },
-  '/nodes': { 'spec.unschedulable': (o) => text(o['spec']?.unschedulable ?? false) },
-  '/secrets': { type: (o) => text(o['type']) },
-  '/services': { 'spec.clusterIP': (o) => text(o['spec']?.clusterIP), 'spec.type': (o) => text(o['spec']?.type) },
-  '/replicationcontrollers': { 'status.replicas': (o) => text(o['status']?.replicas ?? 0) },
-  'apps/replicasets': { 'status.replicas': (o) => text(o['status']?.replicas ?? 0) },
-  'batch/jobs': { 'status.successful': (o) => text(o['status']?.succeeded ?? 0) },
+  '/namespaces': ['status.phase'],
+  '/nodes': ['spec.unschedulable'],
+  '/secrets': ['type'],
+  '/services': ['spec.clusterIP', 'spec.type'],
+  '/replicationcontrollers': ['status.replicas'],
+  'apps/replicasets': ['status.replicas'],
+  'batch/jobs': ['status.successful'],
 };
+
+/** Fields whose value is not what stands at their path, or that have a value when nothing stands there. */
+const unusualFields: Readonly<Record<string, (object: KubeObject) => unknown>> = {
+  'spec.hostNetwork': (o) => o['spec']?.hostNetwork ?? false,
+  'spec.unschedulable': (o) => o['spec']?.unschedulable ?? false,
+  'status.podIPs': (o) => o['status']?.podIPs?.[0]?.ip,
+  'status.replicas': (o) => o['status']?.replicas ?? 0,
+  'status.successful': (o) => o['status']?.succeeded ?? 0,
+  reportingComponent: (o) => o['reportingComponent'] ?? o['source']?.component,
+  source: (o) => o['source']?.component ?? o['reportingComponent'],
+};
+
+/** The value of a field as text; '' when it has none. */
+function fieldText(object: KubeObject, field: string): string {
+  const unusual = Object.hasOwn(unusualFields, field) ? unusualFields[field] : undefined;
+  return String((unusual ? unusual(object) : field.split('.').reduce((at: any, step) => at?.[step], object)) ?? '');
+}
 
 /**
  * Parses a field selector for one resource.
  * @throws StatusError 400 for a field that selectors of the resource cannot use
  */
-export function parseFieldSelector(selector: string, key: string, more: Record<string, FieldGetter> = {}): Matcher {
-  const getters: Record<string, FieldGetter> = {
-    'metadata.name': (o) => o.metadata.name,
-    'metadata.namespace': (o) => o.metadata.namespace ?? '',
-    ...fieldsByKey[key],
-    ...more,
-  };
+export function parseFieldSelector(selector: string, key: string, more: readonly string[] = []): Matcher {
+  const known = ['metadata.name', 'metadata.namespace', ...(fieldsByKey[key] ?? []), ...more];
   const tests: Matcher[] = [];
   for (const part of selector.split(/(?<!\\),/)) {
     if (part === '') continue;
     const match = /^(.*?)(!=|==|=)(.*)$/s.exec(part);
     if (!match) throw badRequest(`invalid selector: '${selector}'; can't understand '${part}'`);
     const [, field = '', operator, rawValue = ''] = match;
-    const getter = Object.hasOwn(getters, field) ? getters[field] : undefined;
-    if (getter === undefined) throw badRequest(`field label not supported: ${field}`);
+    if (!known.includes(field)) throw badRequest(`field label not supported: ${field}`);
     const value = rawValue.replace(/\\([\\,=])/g, '$1');
-    tests.push((object) => (getter(object) === value) === (operator !== '!='));
+    tests.push((object) => (fieldText(object, field) === value) === (operator !== '!='));
   }
   return (object) => tests.every((test) => test(object));
 }
 
 /** Makes a matcher for objects that match both the label selector and the field selector of a request. */
-export function matcherOf(query: URLSearchParams, key: string, more: Record<string, FieldGetter> = {}): Matcher {
+export function matcherOf(query: URLSearchParams, { key, selectableFields = [] }: Resource): Matcher {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
-  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', key, more);
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', key, selectableFields);
   return (object) => matchesLabels(labels, object.metadata.labels) && fields(object);
 }

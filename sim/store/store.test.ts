@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createStore, type StoreEvent } from './store.ts';
+import { Store, type StoreEvent } from './store.ts';
 
 const object = (name: string, namespace = 'n', data = 'x') => ({
   apiVersion: 'v1',
@@ -8,7 +8,7 @@ const object = (name: string, namespace = 'n', data = 'x') => ({
   metadata: { name, namespace },
   data,
 });
-const make = (historyLimit?: number) => createStore({ now: () => new Date(0), ...(historyLimit && { historyLimit }) });
+const make = (historyLimit?: number) => new Store(() => new Date(0), historyLimit);
 
 test('each change gets the next revision, and the object carries it', () => {
   const store = make();

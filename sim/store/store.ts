@@ -18,56 +18,13 @@ export interface StoreEvent {
 /** An object to insert. The store adds uid, creationTimestamp and resourceVersion. */
 export type NewObject = Omit<KubeObject, 'metadata'> & { metadata: Partial<KubeObject['metadata']> & { name: string } };
 
-/** Objects by resource, with notification of changes. */
-export interface Store {
-  /** The revision of the last change. */
-  readonly revision: number;
-  get(key: string, namespace: string, name: string): KubeObject | undefined;
-  /**
-   * The objects sorted by namespace and name, as in etcd. An empty namespace means all. The array must not be changed.
-   */
-  list(key: string, namespace?: string): readonly KubeObject[];
-  /**
-   * Inserts an object, and gives it uid, creationTimestamp and resourceVersion. The caller must check that it does not
-   * exist.
-   */
-  insert(key: string, object: NewObject): KubeObject;
-  /**
-   * Replaces an object. When it equals the present object except for resourceVersion, nothing is written, and the
-   * present object is returned.
-   */
-  replace(key: string, object: KubeObject): KubeObject;
-  /** Removes an object. The returned object has the revision of the deletion. Undefined when it does not exist. */
-  remove(key: string, namespace: string, name: string): KubeObject | undefined;
-  /** The changes of one resource after `revision`; undefined when the history does not reach back that far. */
-  since(key: string, revision: number): readonly StoreEvent[] | undefined;
-  /**
-   * Calls the listener synchronously for each later change of one resource, or of all when `key` is `*`. Returns a
-   * function that removes the listener.
-   */
-  subscribe(key: string, listener: (event: StoreEvent) => void): () => void;
-  /** Drops the history, as etcd's compaction does. Older watches and continue tokens then get 410. */
-  compact(): void;
-  /** The oldest revision from which a watch can start. */
-  readonly oldest: number;
-}
-
 /** The key under which the objects of a resource are stored, such as `apps/deployments`. */
 export function keyOf(resource: { readonly group: string; readonly plural: string }): string {
   return `${resource.group}/${resource.plural}`;
 }
 
-interface StoreOptions {
-  readonly now: () => Date;
-  readonly historyLimit?: number;
-}
-
-/** Makes an empty store. `historyLimit` is the number of kept changes, over all resources. */
-export function createStore(options: StoreOptions): Store {
-  return new MemoryStore(options);
-}
-
-class MemoryStore implements Store {
+/** Objects by resource, with notification of changes. */
+export class Store {
   readonly #now: () => Date;
   readonly #limit: number;
   readonly #tables = new Map<string, Map<string, KubeObject>>();
@@ -77,15 +34,18 @@ class MemoryStore implements Store {
   #revision = 1;
   #oldest = 1;
 
-  constructor({ now, historyLimit = 20_000 }: StoreOptions) {
+  /** Makes an empty store. `historyLimit` is the number of kept changes, over all resources. */
+  constructor(now: () => Date, historyLimit = 20_000) {
     this.#now = now;
     this.#limit = historyLimit;
   }
 
+  /** The revision of the last change. */
   get revision(): number {
     return this.#revision;
   }
 
+  /** The oldest revision from which a watch can start. */
   get oldest(): number {
     return this.#oldest;
   }
@@ -94,6 +54,9 @@ class MemoryStore implements Store {
     return this.#tables.get(key)?.get(`${namespace}/${name}`);
   }
 
+  /**
+   * The objects sorted by namespace and name, as in etcd. An empty namespace means all. The array must not be changed.
+   */
   list(key: string, namespace = ''): readonly KubeObject[] {
     let all = this.#ordered.get(key);
     if (all === undefined) {
@@ -103,6 +66,10 @@ class MemoryStore implements Store {
     return namespace === '' ? all : all.filter((object) => object.metadata.namespace === namespace);
   }
 
+  /**
+   * Inserts an object, and gives it uid, creationTimestamp and resourceVersion. The caller must check that it does not
+   * exist.
+   */
   insert(key: string, object: NewObject): KubeObject {
     const { uid, creationTimestamp } = object.metadata;
     const stored = this.#withRevision({
@@ -118,6 +85,10 @@ class MemoryStore implements Store {
     return stored;
   }
 
+  /**
+   * Replaces an object. When it equals the present object except for resourceVersion, nothing is written, and the
+   * present object is returned.
+   */
   replace(key: string, object: KubeObject): KubeObject {
     const previous = this.#table(key).get(pathOf(object));
     if (previous !== undefined && isSame(previous, object)) return previous;
@@ -127,6 +98,7 @@ class MemoryStore implements Store {
     return stored;
   }
 
+  /** Removes an object. The returned object has the revision of the deletion. Undefined when it does not exist. */
   remove(key: string, namespace: string, name: string): KubeObject | undefined {
     const previous = this.#table(key).get(`${namespace}/${name}`);
     if (previous === undefined) return undefined;
@@ -136,6 +108,7 @@ class MemoryStore implements Store {
     return last;
   }
 
+  /** The changes of one resource after a revision; undefined when the history does not reach back that far. */
   since(key: string, after: number): readonly StoreEvent[] | undefined {
     if (after < this.#oldest) return undefined;
     let start = this.#history.length;
@@ -143,6 +116,10 @@ class MemoryStore implements Store {
     return this.#history.slice(start).filter((event) => event.key === key);
   }
 
+  /**
+   * Calls the listener synchronously for each later change of one resource, or of all when `key` is `*`. Returns a
+   * function that removes the listener.
+   */
   subscribe(key: string, listener: (event: StoreEvent) => void): () => void {
     let set = this.#listeners.get(key);
     if (set === undefined) this.#listeners.set(key, (set = new Set()));
@@ -150,6 +127,7 @@ class MemoryStore implements Store {
     return () => set.delete(listener);
   }
 
+  /** Drops the history, as etcd's compaction does. Older watches and continue tokens then get 410. */
   compact(): void {
     this.#history = [];
     this.#oldest = this.#revision;

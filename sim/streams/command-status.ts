@@ -1,6 +1,5 @@
 // Tells the client how an exec or attach has ended: with a `metav1.Status` on the error stream (remotecommand v4 and
-// v5), or with a line of text in older versions. Success is reported as well; without it kubectl waits, or reports a
-// protocol error.
+// v5). Success is reported as well; without it kubectl waits, or reports a protocol error.
 
 /** How a command has ended: with an exit code, or because it could not run. */
 export type CommandEnd =
@@ -22,11 +21,4 @@ export function statusOf(end: CommandEnd): Readonly<Record<string, unknown>> {
     reason: 'NonZeroExitCode',
     details: { causes: [{ reason: 'ExitCode', message: String(end.code) }] },
   };
-}
-
-/** The bytes for the error stream in protocol version 1 to 5. Undefined when nothing is to be sent. */
-export function errorStreamBytes(end: CommandEnd, version: number): Buffer | undefined {
-  const status = statusOf(end);
-  if (version >= 4) return Buffer.from(JSON.stringify(status));
-  return status['status'] === 'Success' ? undefined : Buffer.from(String(status['message']));
 }

@@ -1,11 +1,10 @@
 // The streams of one exec or attach. They are the same over WebSocket channels and over SPDY streams. The status is
 // sent after all output, and then the connection is closed.
 import { Readable, Writable, type Duplex } from 'node:stream';
-import { errorStreamBytes, type CommandEnd } from './command-status.ts';
+import type { WebSocket } from 'ws';
+import { statusOf, type CommandEnd } from './command-status.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
 import type { SpdyStream } from './spdy/spdy-stream.ts';
-import { WebSocketConnection } from './websocket/websocket-connection.ts';
-import { opcodes } from './websocket/websocket-frames.ts';
 
 /** The streams that the client requests in its query string. */
 export interface WantedStreams {
@@ -58,52 +57,35 @@ function createResizeFeed(): ResizeFeed {
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The options of an exec over WebSocket. */
-export interface ChannelOptions {
-  readonly wanted: WantedStreams;
-  readonly head: Buffer;
-  /** The version of the remotecommand protocol: 1, 4 or 5. */
-  readonly version: number;
-  readonly isBase64: boolean;
-}
-
-/** Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. */
-export function openChannels(socket: Duplex, options: ChannelOptions): CommandStreams {
-  const { wanted, isBase64 } = options;
-  const opcode = isBase64 ? opcodes.text : opcodes.binary;
+/**
+ * Opens the streams of an exec or attach over WebSocket. The first byte of each message is the channel. `canEndInput`
+ * says whether the client can end stdin on its own, which v5 of the protocol added to v4.
+ */
+export function openChannels(connection: WebSocket, wanted: WantedStreams, canEndInput: boolean): CommandStreams {
   const gone = new AbortController();
   const resizes = createResizeFeed();
   const stdin = wanted.stdin
     ? new Readable({ highWaterMark: 1024 * 1024, read: () => connection.resume(), destroy: (_, done) => done(null) })
     : undefined;
-
   const send: SendOnChannel = (channel, data, written) =>
-    connection.send(payloadOf(channel, data, isBase64), () => written?.(), opcode);
+    connection.send(Buffer.concat([Buffer.from([channel]), data]), () => written?.());
 
-  function receive(message: Buffer): void {
-    const [first] = message;
-    if (first === undefined) return;
-    if (options.version >= 5 && first === channels.close) {
+  connection.on('message', (message: Buffer) => {
+    const [channel] = message;
+    if (canEndInput && channel === channels.close) {
       if (message[1] === channels.stdin) stdin?.push(null);
       return;
     }
-    const { channel, data } = isBase64 ? fromBase64(message) : { channel: first, data: message.subarray(1) };
+    const data = message.subarray(1);
     if (channel === channels.resize) resizes.take(data.toString());
     if (channel !== channels.stdin || stdin === undefined || stdin.destroyed || stdin.readableEnded) return;
     if (data.length > 0 && !stdin.push(data)) connection.pause();
-  }
-
-  const connection: WebSocketConnection = new WebSocketConnection(
-    socket,
-    {
-      onMessage: receive,
-      onClose: () => {
-        stdin?.push(null);
-        gone.abort();
-      },
-    },
-    { role: 'server', head: options.head },
-  );
+  });
+  connection.on('error', () => undefined);
+  connection.on('close', () => {
+    stdin?.push(null);
+    gone.abort();
+  });
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
   // As in kubelet and kube-apiserver, an empty message on the first output channel tells the client that it is
@@ -121,21 +103,12 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       // Input that was not read is dropped. Otherwise a full buffer would keep the client's close frame from being
       // read.
       stdin?.destroy();
+      connection.resume();
       await Promise.all([stdout, stderr].map(flush));
-      const bytes = errorStreamBytes(end, options.version);
-      if (bytes !== undefined) send(channels.error, bytes);
-      connection.close();
+      send(channels.error, Buffer.from(JSON.stringify(statusOf(end))));
+      connection.close(1000);
     },
   };
-}
-
-function payloadOf(channel: number, data: Buffer, isBase64: boolean): Buffer {
-  return isBase64 ? Buffer.from(`${channel}${data.toString('base64')}`) : Buffer.concat([Buffer.from([channel]), data]);
-}
-
-/** Decodes a message of the base64 form: the first character is the channel as a digit, the rest is base64. */
-function fromBase64(message: Buffer): { readonly channel: number; readonly data: Buffer } {
-  return { channel: (message[0] ?? 0) - 0x30, data: Buffer.from(message.toString('latin1', 1), 'base64') };
 }
 
 type SendOnChannel = (channel: number, data: Buffer, written?: () => void) => void;
@@ -155,25 +128,20 @@ function outlet(channel: number, send: SendOnChannel): Writable {
   });
 }
 
-/** The options of an exec over SPDY. */
-export interface SpdyCommandOptions {
-  readonly wanted: WantedStreams;
-  readonly head: Buffer;
-  /** The version of the remotecommand protocol, 1 to 4. */
-  readonly version: number;
-}
-
 /**
  * Opens the streams of an exec or attach over SPDY: waits until the client has opened all of them. Resolves to
  * undefined when it does not do so in time, or disconnects.
  */
-export function openSpdyStreams(socket: Duplex, options: SpdyCommandOptions): Promise<CommandStreams | undefined> {
-  const { wanted, version } = options;
+export function openSpdyStreams(
+  socket: Duplex,
+  head: Buffer,
+  wanted: WantedStreams,
+): Promise<CommandStreams | undefined> {
   const expected = new Set(['error']);
   if (wanted.stdin) expected.add('stdin');
   if (wanted.stdout) expected.add('stdout');
   if (wanted.stderr && !wanted.tty) expected.add('stderr');
-  if (wanted.tty && version >= 3) expected.add('resize');
+  if (wanted.tty) expected.add('resize');
 
   const { promise, resolve } = Promise.withResolvers<CommandStreams | undefined>();
   const gone = new AbortController();
@@ -182,14 +150,14 @@ export function openSpdyStreams(socket: Duplex, options: SpdyCommandOptions): Pr
 
   const session: SpdySession = new SpdySession(socket, {
     role: 'server',
-    head: options.head,
+    head,
     onStream: (stream) => {
       const type = stream.header('streamtype') ?? '';
       if (!expected.has(type) || streams.has(type)) return false;
       streams.set(type, stream);
       if (streams.size === expected.size) {
         clearTimeout(timer);
-        resolve(commandStreams(session, streams, options, gone.signal));
+        resolve(commandStreams(session, streams, wanted.tty, gone.signal));
       }
       return true;
     },
@@ -205,7 +173,7 @@ export function openSpdyStreams(socket: Duplex, options: SpdyCommandOptions): Pr
 function commandStreams(
   session: SpdySession,
   streams: ReadonlyMap<string, SpdyStream>,
-  options: SpdyCommandOptions,
+  tty: boolean,
   gone: AbortSignal,
 ): CommandStreams {
   const resizes = createResizeFeed();
@@ -220,13 +188,12 @@ function commandStreams(
     stdin: streams.get('stdin'),
     stdout: streams.get('stdout'),
     stderr: streams.get('stderr'),
-    tty: options.wanted.tty,
+    tty,
     onResize: resizes.listen,
     gone,
     async finish(end) {
       await Promise.all(['stdout', 'stderr'].map((name) => flush(streams.get(name))));
-      const bytes = errorStreamBytes(end, options.version);
-      if (bytes !== undefined) error?.write(bytes);
+      error?.write(JSON.stringify(statusOf(end)));
       await flush(error);
       session.close();
     },

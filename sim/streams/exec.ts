@@ -4,9 +4,9 @@ import { Readable, Writable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';
 import type { Container } from './shell/containers.ts';
-import { ProgramNotFound, put, type Process, type TerminalSize } from './shell/process.ts';
+import { ProgramNotFound, put, type Process } from './shell/process.ts';
 import { runProgram } from './shell/shell.ts';
-import { createTerminal } from './shell/terminal.ts';
+import { Terminal, type TerminalSize } from './shell/terminal.ts';
 
 /** Runs a program with the client's streams. Resolves when the status was sent. */
 export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {
@@ -60,7 +60,7 @@ async function execute(streams: CommandStreams, container: Container, argv: read
   if (streams.tty) {
     let size: TerminalSize = { columns: 80, rows: 24 };
     streams.onResize(({ Width, Height }) => (size = { columns: Width, rows: Height }));
-    const terminal = createTerminal(streams.stdin, stdout, () => size);
+    const terminal = new Terminal(streams.stdin, stdout, () => size);
     const isShell = /(^|\/)(ba|a)?sh$/.test(argv[0] ?? '') && argv.slice(1).every((word) => /^-[abd-z]+$/.test(word));
     if (!isShell) terminal.onInterrupt(() => interruption.abort());
     const { output } = terminal;

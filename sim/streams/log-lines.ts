@@ -1,7 +1,7 @@
 // Makes the log lines of simulated containers. A line depends only on pod, container, restart count and line number. So
 // all readers see the same lines, whenever they read.
-import { createHash } from 'node:crypto';
 import type { KubeObject } from '../types.ts';
+import { createRandom, type Random } from '../workloads/random.ts';
 import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';
 
 /** A log line without its newline. */
@@ -61,7 +61,7 @@ export function lineCount(run: ContainerRun, nowMs: number, periodMs: number): n
  * point within its period.
  */
 export function lineTime(run: ContainerRun, index: number, periodMs: number): number {
-  const jitter = index === 0 ? 0 : draw(run.seed, index)() * 0.8;
+  const jitter = index === 0 ? 0 : createRandom(`${run.seed}#${index}`).next() * 0.8;
   return Math.floor(run.startedAtMs + (index + jitter) * periodMs);
 }
 
@@ -69,111 +69,73 @@ export function lineTime(run: ContainerRun, index: number, periodMs: number): nu
 export function logLine(run: ContainerRun, index: number, periodMs: number): LogLine {
   const atMs = lineTime(run, index, periodMs);
   const last = run.finishedAtMs === undefined ? undefined : lineCount(run, run.finishedAtMs, periodMs) - 1;
-  const random = draw(run.seed, index);
-  random();
-  const voice = voices.find(({ images }) => images.test(run.image)) ?? plainVoice;
-  if (index === 0) return { atMs, text: voice.first(run, atMs) };
-  if (index === last && run.exitCode !== 0) return { atMs, text: `fatal: exiting with code ${run.exitCode}` };
-  return { atMs, text: voice.next(random, atMs) };
+  if (index === last && index > 0 && run.exitCode !== 0)
+    return { atMs, text: `fatal: exiting with code ${run.exitCode}` };
+  const random = createRandom(`${run.seed}#${index}`);
+  random.next();
+  const { lead, start, messages } = voices.find(({ images }) => images.test(run.image)) ?? plainVoice;
+  return { atMs, text: lead(atMs, random) + (index === 0 ? start : random.pick(messages)) };
 }
 
-/** Returns a generator of numbers from 0 to 1 that depend only on seed and index. */
-function draw(seed: string, index: number): () => number {
-  const bytes = createHash('sha256').update(`${seed}#${index}`).digest();
-  let at = 0;
-  return () => {
-    const value = bytes.readUInt32BE((at % 8) * 4) / 0x1_0000_0000;
-    at += 1;
-    return value;
-  };
-}
-
+/** How a program writes its log. */
 interface Voice {
   readonly images: RegExp;
-  first(run: ContainerRun, atMs: number): string;
-  next(random: () => number, atMs: number): string;
+  /** What stands before each message. */
+  lead(atMs: number, random: Random): string;
+  /** The first message. */
+  readonly start: string;
+  /** The later messages. */
+  readonly messages: readonly string[];
 }
-
-function pick<T>(random: () => number, values: readonly T[]): T {
-  return values[Math.floor(random() * values.length)] as T;
-}
-
-const paths = [
-  '/',
-  '/healthz',
-  '/api/v1/orders',
-  '/api/v1/cart',
-  '/static/app.js',
-  '/login',
-  '/api/v1/search?q=tea',
-  '/favicon.ico',
-];
-const statuses = [200, 200, 200, 200, 200, 204, 304, 404, 500];
 
 const plainVoice: Voice = {
   images: /./,
-  first: (run) => `level=info msg="starting" image=${JSON.stringify(run.image)}`,
-  next(random) {
-    const message = pick(random, [
-      'request served',
-      'request served',
-      'cache refreshed',
-      'queue drained',
-      'slow query',
-      'connection reset by peer',
-    ]);
-    const level = message === 'slow query' || message.startsWith('connection') ? 'warn' : 'info';
-    const id = Math.floor(random() * 0xffff_ffff).toString(16);
-    return `level=${level} msg=${JSON.stringify(message)} duration=${Math.ceil(random() * 90)}ms id=${id}`;
-  },
+  lead: (_atMs, random) => `level=info id=${random.between(0, 0xffff_ffff).toString(16)} msg=`,
+  start: '"starting"',
+  messages: ['"request served"', '"request served"', '"cache refreshed"', '"queue drained"', '"slow query"'],
 };
 
 const voices: readonly Voice[] = [
   {
     images: /(^|\/)(nginx|envoy|haproxy|traefik)/,
-    first: () => '/docker-entrypoint.sh: Configuration complete; ready for start up',
-    next(random, atMs) {
-      const at = new Date(atMs).toISOString().slice(0, 19).replace('T', ':');
-      const client = `10.244.${Math.floor(random() * 4)}.${2 + Math.floor(random() * 200)}`;
-      const answer = `${pick(random, statuses)} ${Math.floor(random() * 9000)}`;
-      return `${client} - - [${at} +0000] "GET ${pick(random, paths)} HTTP/1.1" ${answer} "-" "Mozilla/5.0"`;
-    },
+    lead: (atMs, random) =>
+      `10.244.${random.between(0, 3)}.${random.between(2, 201)} - - [${new Date(atMs).toISOString().slice(0, 19)}] `,
+    start: 'Configuration complete; ready for start up',
+    messages: [
+      '"GET / HTTP/1.1" 200 5120',
+      '"GET /api/v1/orders HTTP/1.1" 200 3127',
+      '"GET /static/app.js HTTP/1.1" 304 0',
+      '"GET /api/v1/search?q=tea HTTP/1.1" 200 871',
+      '"GET /favicon.ico HTTP/1.1" 404 153',
+    ],
   },
   {
     images: /(^|\/)postgres/,
-    first: (_run, atMs) => `${new Date(atMs).toISOString()} [1] LOG:  database system is ready to accept connections`,
-    next: (random, atMs) =>
-      `${new Date(atMs).toISOString()} [${27 + Math.floor(random() * 900)}] LOG:  ` +
-      pick(random, [
-        'checkpoint starting: time',
-        'checkpoint complete: wrote 44 buffers',
-        'automatic vacuum of table "shop.public.orders"',
-        'connection authorized: user=shop database=shop',
-      ]),
+    lead: (atMs) => `${new Date(atMs).toISOString()} [1] LOG:  `,
+    start: 'database system is ready to accept connections',
+    messages: [
+      'checkpoint starting: time',
+      'checkpoint complete: wrote 44 buffers',
+      'automatic vacuum of table "shop.public.orders"',
+      'connection authorized: user=shop database=shop',
+    ],
   },
   {
     images: /(^|\/)(redis|valkey|memcached)/,
-    first: (_run, atMs) => `1:M ${new Date(atMs).toUTCString()} * Ready to accept connections tcp`,
-    next: (random, atMs) =>
-      `1:M ${new Date(atMs).toUTCString()} * ` +
-      pick(random, [
-        '100 changes in 300 seconds. Saving...',
-        'Background saving started by pid 42',
-        'DB saved on disk',
-        'Background saving terminated with success',
-      ]),
+    lead: (atMs) => `1:M ${new Date(atMs).toUTCString()} * `,
+    start: 'Ready to accept connections tcp',
+    messages: ['100 changes in 300 seconds. Saving...', 'Background saving started by pid 42', 'DB saved on disk'],
   },
   {
     images: /(kube|coredns|etcd|cert-manager|prometheus|argocd|controller)/,
-    first: (_run, atMs) => `I${glogTime(atMs)}       1 main.go:42] "Starting"`,
-    next: (random, atMs) =>
-      `${pick(random, ['I', 'I', 'I', 'I', 'W'])}${glogTime(atMs)}       1 ` +
-      pick(random, [
-        'reflector.go:368] "Caches populated"',
-        'leaderelection.go:257] "Successfully renewed lease"',
-        'controller.go:231] "Reconciled"',
-        'proxier.go:812] "SyncProxyRules complete"',
-      ]),
+    lead: (atMs) => `I${glogTime(atMs)}       1 `,
+    start: 'main.go:42] "Starting"',
+    messages: [
+      'reflector.go:368] "Caches populated"',
+      'leaderelection.go:257] "Successfully renewed lease"',
+      'controller.go:231] "Reconciled"',
+      'proxier.go:812] "SyncProxyRules complete"',
+    ],
   },
 ];
 

@@ -175,7 +175,7 @@ describe('pod logs', () => {
     assert.equal((await read('tailLines=1&timestamps=1', { pod })).text, '2026-11-20T10:00:00.000000000Z oops\n');
     assert.equal((await read('', { pod: withCommand(['sleep', 'infinity']) })).text, '');
     assert.equal((await read('', { pod: withCommand(['sleep', '3600']) })).text, '');
-    assert.equal((await read('', { pod: withCommand(['printenv', 'COLOR']) })).text, 'green\n');
+    assert.equal((await read('', { pod: withCommand(['sh', '-c', 'echo $COLOR']) })).text, 'green\n');
     const clock = fakeClock();
     const followed = await read('follow=true', { pod, clock });
     assert.equal(followed.isEnded, false);

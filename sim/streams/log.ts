@@ -1,4 +1,5 @@
 // Answers `pods/log`: applies PodLogOptions to the simulated log of a container, and sends new lines while following.
+import { isTrue } from '../api/request-info.ts';
 import type { LogRequest } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import type { Clock } from './clock.ts';
@@ -32,7 +33,7 @@ export function logFault(pod: KubeObject, container: string, query: URLSearchPar
   if (query.has('sinceTime') && Number.isNaN(Date.parse(query.get('sinceTime') ?? ''))) return 'invalid sinceTime';
   if (query.has('sinceTime') && query.has('sinceSeconds'))
     return 'at most one of `sinceTime` or `sinceSeconds` may be specified';
-  const isPrevious = readFlag(query, 'previous');
+  const isPrevious = isTrue(query.get('previous'));
   if (isPrevious && containerRun(pod, container, true) === undefined) {
     return `previous terminated container "${container}" in pod "${pod.metadata.name}" not found`;
   }
@@ -44,7 +45,7 @@ export async function serveLog(request: LogRequest, options: LogOptions): Promis
   const { pod, container, query } = request;
   const periodMs = options.periodMs ?? defaultPeriodMs;
   const wanted = readOptions(query, options.clock.now());
-  const run = containerRun(pod, container, readFlag(query, 'previous'));
+  const run = containerRun(pod, container, isTrue(query.get('previous')));
   if (run === undefined) {
     request.end();
     return;
@@ -118,18 +119,13 @@ function firstLine(count: number, wanted: Wanted, timeAt: (index: number) => num
   return Math.max(first, count - wanted.tailLines);
 }
 
-function readFlag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && !['false', '0'].includes(value.toLowerCase());
-}
-
 function readOptions(query: URLSearchParams, nowMs: number): Wanted {
   const number = (name: string): number | undefined => (query.has(name) ? Number(query.get(name)) : undefined);
   const sinceSeconds = number('sinceSeconds');
   const sinceTime = query.get('sinceTime');
   return {
-    isFollowing: readFlag(query, 'follow'),
-    hasTimestamps: readFlag(query, 'timestamps'),
+    isFollowing: isTrue(query.get('follow')),
+    hasTimestamps: isTrue(query.get('timestamps')),
     tailLines: number('tailLines') ?? Infinity,
     sinceMs:
       sinceSeconds !== undefined ? nowMs - sinceSeconds * 1000 : sinceTime === null ? -Infinity : Date.parse(sinceTime),

@@ -1,12 +1,9 @@
-// Answers port-forward: pairs of a data and an error stream over SPDY (directly or in a WebSocket tunnel), or numbered
-// channels over WebSocket. The error stream must be ended for every connection, even without an error, since the client
-// waits for that.
-import { Duplex } from 'node:stream';
+// Answers port-forward: pairs of a data and an error stream over SPDY, directly or in a WebSocket tunnel. The error
+// stream must be ended for every connection, even without an error, since the client waits for that.
+import type { Duplex } from 'node:stream';
 import { servePort } from './port-server.ts';
 import { SpdySession } from './spdy/spdy-session.ts';
 import type { SpdyStream } from './spdy/spdy-stream.ts';
-import { WebSocketConnection } from './websocket/websocket-connection.ts';
-import { opcodes } from './websocket/websocket-frames.ts';
 
 /** The pod to which ports are forwarded. */
 export interface ForwardTarget {
@@ -34,8 +31,9 @@ export function serveSpdyForward(transport: Duplex, head: Buffer, target: Forwar
     head,
     onStream: (stream) => {
       const type = stream.header('streamtype');
-      if (!isPort(stream.header('port') ?? '') || (type !== 'data' && type !== 'error')) return false;
-      const id = requestId(stream, type);
+      const id = stream.header('requestid');
+      if (!isPort(stream.header('port') ?? '') || (type !== 'data' && type !== 'error') || id === undefined)
+        return false;
       const pair: StreamPair = pairs.get(id) ?? {};
       if (pair[type] !== undefined) return false;
       pair[type] = stream;
@@ -60,14 +58,6 @@ export function serveSpdyForward(transport: Duplex, head: Buffer, target: Forwar
   });
 }
 
-/**
- * The id that data and error stream have in common. Clients older than Kubernetes 1.2 send none: they open the error
- * stream first, and then the data stream with the next stream id.
- */
-function requestId(stream: SpdyStream, type: 'data' | 'error'): string {
-  return stream.header('requestid') ?? String(type === 'error' ? stream.streamId : stream.streamId - 2);
-}
-
 function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) <= 65_535;
 }
@@ -89,57 +79,4 @@ function forward(target: ForwardTarget, data: SpdyStream, error: SpdyStream): vo
   }
   servePort(data, `${target.pod}:${port}`);
   data.once('close', () => error.end());
-}
-
-/** The options of port-forward over WebSocket channels. */
-export interface ForwardChannelOptions {
-  readonly head: Buffer;
-  readonly isBase64: boolean;
-  /** The requested ports. Port number n uses channel 2n for data and channel 2n+1 for errors. */
-  readonly ports: readonly number[];
-}
-
-/**
- * Serves port-forward over WebSocket without SPDY. Each port has two channels. The first message on each channel
- * contains the port number (two bytes, little endian).
- */
-export function serveChannelForward(socket: Duplex, options: ForwardChannelOptions, target: ForwardTarget): void {
-  const { isBase64 } = options;
-  const channels: Duplex[] = [];
-
-  const send = (channel: number, data: Buffer, written?: () => void): void => {
-    const payload = isBase64
-      ? Buffer.from(`${channel}${data.toString('base64')}`)
-      : Buffer.concat([Buffer.from([channel]), data]);
-    connection.send(payload, () => written?.(), isBase64 ? opcodes.text : opcodes.binary);
-  };
-  const connection: WebSocketConnection = new WebSocketConnection(
-    socket,
-    {
-      onMessage: (message) => {
-        const number = isBase64 ? (message[0] ?? 0) - 0x30 : (message[0] ?? 0);
-        const data = isBase64 ? Buffer.from(message.toString('latin1', 1), 'base64') : message.subarray(1);
-        const channel = number % 2 === 0 ? channels[number / 2] : undefined;
-        if (data.length > 0 && channel !== undefined && !channel.readableEnded && !channel.push(data))
-          connection.pause();
-      },
-      onClose: () => {
-        for (const channel of channels) channel.push(null);
-      },
-    },
-    { role: 'server', head: options.head },
-  );
-  for (const [i, port] of options.ports.entries()) {
-    const channel = new Duplex({
-      allowHalfOpen: true,
-      read: () => connection.resume(),
-      write: (chunk: Buffer, _encoding, done) => send(2 * i, chunk, done),
-    });
-    channels.push(channel);
-    const portBytes = Buffer.from([port & 0xff, port >> 8]);
-    send(2 * i, portBytes);
-    send(2 * i + 1, portBytes);
-    if (target.ports.has(port)) servePort(channel, `${target.pod}:${port}`);
-    else send(2 * i + 1, Buffer.from(refusal(target, port)));
-  }
 }

@@ -9,6 +9,7 @@ import type { RequestInfo } from '../api/request-info.ts';
 import { StatusError, badRequest, noSuchResource, notFound } from '../api/status-error.ts';
 import type { StreamHooks } from './stream-hooks.ts';
 import { logFault } from './log.ts';
+import { containerSpec, containerStatus } from './shell/containers.ts';
 import type { JsonObject, KubeObject, SimUser } from '../types.ts';
 
 const kinds = ['exec', 'attach', 'portforward'] as const;
@@ -24,18 +25,12 @@ function podOf(cluster: Cluster, info: RequestInfo): KubeObject {
   return pod;
 }
 
-function containersOf(pod: KubeObject): readonly JsonObject[] {
-  const spec = pod['spec'] ?? {};
-  return [...(spec.containers ?? []), ...(spec.initContainers ?? []), ...(spec.ephemeralContainers ?? [])];
-}
-
 /** The name of the container that a request is for: the one in the query, or the pod's only container. */
 function containerOf(pod: KubeObject, query: URLSearchParams): string {
-  const names = containersOf(pod).map((container) => String(container['name']));
   const regular: readonly JsonObject[] = pod['spec']?.containers ?? [];
   const wanted = query.get('container') ?? '';
   if (wanted !== '') {
-    if (names.includes(wanted)) return wanted;
+    if (containerSpec(pod, wanted) !== undefined) return wanted;
     throw badRequest(`container ${wanted} is not valid for pod ${pod.metadata.name}`);
   }
   if (regular.length === 1 && regular[0] !== undefined) return String(regular[0]['name']);
@@ -81,13 +76,7 @@ export function serveLogCall(call: Call, hooks: StreamHooks): void {
 }
 
 function checkStarted(pod: KubeObject, container: string): void {
-  const status = pod['status'] ?? {};
-  const all: readonly JsonObject[] = [
-    ...(status.containerStatuses ?? []),
-    ...(status.initContainerStatuses ?? []),
-    ...(status.ephemeralContainerStatuses ?? []),
-  ];
-  const waiting = all.find((entry) => entry['name'] === container)?.['state']?.waiting;
+  const waiting = containerStatus(pod, container)?.['state']?.waiting;
   if (waiting !== undefined)
     throw badRequest(`container "${container}" in pod "${pod.metadata.name}" is waiting to start: ${waiting.reason}`);
 }

@@ -1,8 +1,9 @@
 // Answers upgrade requests for exec, attach and port-forward as kube-apiserver and kubelet do, and starts the stream. A
 // refusal is written directly to the socket. It has a Content-Length and closes the connection.
-import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
+import { isTrue } from '../api/request-info.ts';
 import type { UpgradeRequest } from './stream-hooks.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
@@ -11,9 +12,8 @@ import type { Container, Containers } from './shell/containers.ts';
 import { runAttach, runExec } from './exec.ts';
 import { followLines } from './log.ts';
 import { containerRun, lineCount } from './log-lines.ts';
-import { serveChannelForward, serveSpdyForward, type ForwardTarget } from './port-forward.ts';
+import { serveSpdyForward, type ForwardTarget } from './port-forward.ts';
 import { scriptedOutput } from './scripted-log.ts';
-import { createTunnel } from './websocket/websocket-tunnel.ts';
 
 /** What all exec, attach and port-forward streams of one simulated API server share. */
 export interface UpgradeOptions {
@@ -25,8 +25,9 @@ export interface UpgradeOptions {
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 
-/** The versions of remotecommand over SPDY, in kubelet's order. */
-const spdyVersions = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io', 'channel.k8s.io'];
+/** The versions of remotecommand that kubectl speaks: v4 over SPDY, v5 over WebSocket. Other clients use v4 there. */
+const v4 = 'v4.channel.k8s.io';
+const v5 = 'v5.channel.k8s.io';
 const forwardProtocol = 'portforward.k8s.io';
 const tunnelPrefix = 'SPDY/3.1+';
 
@@ -74,7 +75,7 @@ function switchProtocols(socket: Duplex, token: string, headers: readonly string
 function serveSpdy(request: UpgradeRequest, options: UpgradeOptions): void {
   const { kind, req, socket, head } = request;
   const offered = listHeader(req, 'x-stream-protocol-version');
-  const accepted = kind === 'portforward' ? [forwardProtocol] : spdyVersions;
+  const accepted = [kind === 'portforward' ? forwardProtocol : v4];
   if (offered.length === 0) {
     refuse(socket, 400, 'Bad Request', 'unable to upgrade: header X-Stream-Protocol-Version does not exist in request');
     return;
@@ -94,8 +95,7 @@ function serveSpdy(request: UpgradeRequest, options: UpgradeOptions): void {
     serveSpdyForward(socket, head, forwardTarget(request.pod));
     return;
   }
-  const version = Number(/^v(\d)/.exec(protocol)?.[1] ?? 1);
-  openSpdyStreams(socket, { wanted, head, version })
+  openSpdyStreams(socket, head, wanted)
     .then((streams) => (streams === undefined ? undefined : serveCommand(request, streams, options)))
     .catch(() => socket.destroy());
 }
@@ -113,104 +113,44 @@ function refuseVersion(socket: Duplex, offered: readonly string[], accepted: rea
   );
 }
 
+/** As in golang.org/x/net/websocket. */
+const maxMessageBytes = 32 * 1024 * 1024;
+
 function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void {
   const { kind, req, socket, head } = request;
-  const key = req.headers['sec-websocket-key'] ?? '';
-  if (
-    req.method !== 'GET' ||
-    req.headers['sec-websocket-version'] !== '13' ||
-    Buffer.from(key, 'base64').length !== 16
-  ) {
-    refuse(socket, 400, 'Bad Request', 'not a websocket handshake', ['Sec-WebSocket-Version: 13']);
-    return;
-  }
   const offered = listHeader(req, 'sec-websocket-protocol');
-  const accept = (protocol: string): void => {
-    const digest = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-    const chosen = protocol === '' ? [] : [`Sec-WebSocket-Protocol: ${protocol}`];
-    switchProtocols(socket, 'websocket', [`Sec-WebSocket-Accept: ${digest}`, ...chosen]);
-  };
-  const tunnels = offered.filter((name) => name.startsWith(tunnelPrefix) && name.endsWith('.k8s.io'));
-  if (kind === 'portforward' && tunnels.length > 0) {
-    const names = tunnels.map((name) => name.slice(tunnelPrefix.length));
-    if (!names.includes(forwardProtocol)) {
-      refuseVersion(socket, names, [forwardProtocol]);
-      return;
-    }
-    accept(tunnelPrefix + forwardProtocol);
-    serveSpdyForward(createTunnel(socket, { role: 'server', head }), Buffer.alloc(0), forwardTarget(request.pod));
-    return;
-  }
-  const channel = channelProtocol(kind, offered);
-  if (channel === undefined) {
+  // As in kube-apiserver, v5 is chosen whenever the client offers it.
+  const supported = kind === 'portforward' ? [tunnelPrefix + forwardProtocol] : [v5, v4];
+  const protocol = supported.find((name) => offered.includes(name));
+  const wanted = wantedStreams(request.query);
+  if (protocol === undefined) {
     refuse(socket, 403, 'Forbidden', `requested protocol(s) are not supported: [${offered.join(' ')}]`);
     return;
   }
-  if (kind === 'portforward') {
-    const ports = request.query
-      .getAll('ports')
-      .flatMap((text) => text.split(','))
-      .map(Number);
-    if (ports.length === 0 || ports.some((port) => !(Number.isInteger(port) && port > 0 && port < 65_536))) {
-      refuse(socket, 400, 'Bad Request', 'query parameter "ports" is required');
-      return;
-    }
-    accept(channel.name);
-    serveChannelForward(socket, { head, isBase64: channel.isBase64, ports }, forwardTarget(request.pod));
-    return;
-  }
-  const wanted = wantedStreams(request.query);
-  if (!asksForSomething(wanted)) {
+  if (kind !== 'portforward' && !asksForSomething(wanted)) {
     refuse(socket, 400, 'Bad Request', 'you must specify at least 1 of stdin, stdout, stderr');
     return;
   }
-  accept(channel.name);
-  const { version, isBase64 } = channel;
-  serveCommand(request, openChannels(socket, { wanted, head, version, isBase64 }), options).catch(() =>
-    socket.destroy(),
-  );
-}
-
-interface ChannelProtocol {
-  readonly name: string;
-  readonly version: number;
-  readonly isBase64: boolean;
-}
-
-/**
- * Chooses a channel protocol. v5 is chosen when the client offers it, as in kube-apiserver. Otherwise the first
- * supported one that the client offers. A client that offers none gets v1.
- */
-function channelProtocol(kind: UpgradeRequest['kind'], offered: readonly string[]): ChannelProtocol | undefined {
-  const known: ChannelProtocol[] = [
-    { name: '', version: 1, isBase64: false },
-    { name: 'v4.channel.k8s.io', version: 4, isBase64: false },
-    { name: 'v4.base64.channel.k8s.io', version: 4, isBase64: true },
-  ];
-  if (kind !== 'portforward') {
-    if (offered.includes('v5.channel.k8s.io')) return { name: 'v5.channel.k8s.io', version: 5, isBase64: false };
-    known.push(
-      { name: 'channel.k8s.io', version: 1, isBase64: false },
-      { name: 'base64.channel.k8s.io', version: 1, isBase64: true },
-    );
-  }
-  const names = offered.length === 0 ? [''] : offered;
-  return names
-    .map((name) => known.find((protocol) => protocol.name === name))
-    .find((protocol) => protocol !== undefined);
-}
-
-function readFlag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && !['false', '0'].includes(value.toLowerCase());
+  // `ws` refuses the names of tunnels because of their slash, so the header is read and written here.
+  delete req.headers['sec-websocket-protocol'];
+  const server = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
+  server.once('headers', (headers) => headers.push(`Sec-WebSocket-Protocol: ${protocol}`));
+  server.handleUpgrade(req, socket, head, (connection: WebSocket) => {
+    if (kind === 'portforward') {
+      serveSpdyForward(createWebSocketStream(connection), Buffer.alloc(0), forwardTarget(request.pod));
+      return;
+    }
+    const streams = openChannels(connection, wanted, protocol === v5);
+    serveCommand(request, streams, options).catch(() => socket.destroy());
+  });
 }
 
 function wantedStreams(query: URLSearchParams): WantedStreams {
-  const tty = readFlag(query, 'tty');
+  const tty = isTrue(query.get('tty'));
   return {
-    stdin: readFlag(query, 'stdin'),
-    stdout: readFlag(query, 'stdout'),
-    stderr: readFlag(query, 'stderr') && !tty,
+    stdin: isTrue(query.get('stdin')),
+    stdout: isTrue(query.get('stdout')),
+    stderr: isTrue(query.get('stderr')) && !tty,
     tty,
   };
 }

@@ -123,25 +123,24 @@ export function validate(resource: Resource, object: KubeObject): FieldFault[] {
   return rules[resource.key]?.(object) ?? [];
 }
 
-/** Fields that cannot be changed, by storage key: the path for the message, and a function that reads the field. */
-const immutable: Readonly<Record<string, readonly (readonly [path: string, read: (object: KubeObject) => unknown])[]>> =
-  {
-    'apps/deployments': [['spec.selector', (object) => object['spec']?.selector]],
-    'apps/replicasets': [['spec.selector', (object) => object['spec']?.selector]],
-    'apps/daemonsets': [['spec.selector', (object) => object['spec']?.selector]],
-    'apps/statefulsets': [['spec.selector', (object) => object['spec']?.selector]],
-    'batch/jobs': [
-      ['spec.selector', (object) => object['spec']?.selector],
-      ['spec.completions', (object) => object['spec']?.completions],
-      ['spec.template', (object) => object['spec']?.template],
-    ],
-    '/services': [
-      ['spec.clusterIP', (object) => (object['spec']?.type === 'ExternalName' ? undefined : object['spec']?.clusterIP)],
-    ],
-    '/secrets': [['type', (object) => object['type']]],
-    'rbac.authorization.k8s.io/rolebindings': [['roleRef', (object) => object['roleRef']]],
-    'rbac.authorization.k8s.io/clusterrolebindings': [['roleRef', (object) => object['roleRef']]],
-  };
+/** The paths of fields that cannot be changed, by storage key. */
+const immutable: Readonly<Record<string, readonly string[]>> = {
+  'apps/deployments': ['spec.selector'],
+  'apps/replicasets': ['spec.selector'],
+  'apps/daemonsets': ['spec.selector'],
+  'apps/statefulsets': ['spec.selector'],
+  'batch/jobs': ['spec.selector', 'spec.completions', 'spec.template'],
+  '/services': ['spec.clusterIP'],
+  '/secrets': ['type'],
+  'rbac.authorization.k8s.io/rolebindings': ['roleRef'],
+  'rbac.authorization.k8s.io/clusterrolebindings': ['roleRef'],
+};
+
+/** The value at a path that cannot be changed. A Service of type ExternalName has no cluster IP to keep. */
+function fixedValue(object: KubeObject, path: string): unknown {
+  if (path === 'spec.clusterIP' && object['spec']?.type === 'ExternalName') return undefined;
+  return path.split('.').reduce((at: any, step) => at?.[step], object);
+}
 
 const podMessage =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
@@ -179,8 +178,10 @@ export function updateFaults(resource: Resource, current: KubeObject, next: Kube
         field: 'data',
       });
   }
-  for (const [field, read] of immutable[resource.key] ?? [])
-    if (read(current) !== undefined && canonical(read(current)) !== canonical(read(next) ?? null))
-      faults.push(invalidField(field, read(next) ?? null, 'field is immutable'));
+  for (const field of immutable[resource.key] ?? []) {
+    const [before, after = null] = [fixedValue(current, field), fixedValue(next, field)];
+    if (before !== undefined && canonical(before) !== canonical(after))
+      faults.push(invalidField(field, after, 'field is immutable'));
+  }
   return faults;
 }

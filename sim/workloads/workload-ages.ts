@@ -2,13 +2,13 @@
 // created by the simulator's controllers, so each pod is changed once, when it runs.
 import type { Random } from './random.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import type { WorkloadStore } from './workload-store.ts';
+import type { SimObjects } from '../api/objects.ts';
 
 const dayMs = 86_400_000;
 
 /** Changes age and restarts of the first pods when they run. Returns a function that ends this. */
 export function ageFirstPods(
-  store: WorkloadStore,
+  store: SimObjects,
   scope: {
     readonly names: ReadonlySet<string>;
     readonly podCount: number;

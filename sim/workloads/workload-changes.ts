@@ -11,7 +11,7 @@ import {
   type AppTemplate,
 } from './workload-catalog.ts';
 import { liveLabel, versionLabel } from './workload-objects.ts';
-import type { WorkloadStore } from './workload-store.ts';
+import type { SimObjects } from '../api/objects.ts';
 
 /** How long Events are kept, in milliseconds; the default of kube-apiserver's --event-ttl. */
 const eventTtlMs = 3_600_000;
@@ -19,13 +19,13 @@ const eventTtlMs = 3_600_000;
 const extraReplicas = 1;
 
 /** Returns a function that makes one change each time it is called. It does nothing when no workload may be changed. */
-export function createChanges(store: WorkloadStore, random: Random, clock: Clock): () => void {
+export function createChanges(store: SimObjects, random: Random, clock: Clock): () => void {
   const changes = new Changes(store, random, clock);
   return () => changes.next();
 }
 
 class Changes {
-  readonly #store: WorkloadStore;
+  readonly #store: SimObjects;
   readonly #random: Random;
   readonly #clock: Clock;
   /**
@@ -34,7 +34,7 @@ class Changes {
    */
   readonly #generations = new Map<string, number>();
 
-  constructor(store: WorkloadStore, random: Random, clock: Clock) {
+  constructor(store: SimObjects, random: Random, clock: Clock) {
     this.#store = store;
     this.#random = random;
     this.#clock = clock;

@@ -14,7 +14,7 @@ import {
 } from './workload-catalog.ts';
 import { createChanges } from './workload-changes.ts';
 import { labelsOf, liveLabel, serviceOf, workloadOf } from './workload-objects.ts';
-import type { WorkloadStore } from './workload-store.ts';
+import type { SimObjects } from '../api/objects.ts';
 
 export { demoUsers, type DemoUser } from './demo-users.ts';
 
@@ -44,7 +44,7 @@ export interface SeededWorkloads {
  * Creates namespaces, workloads, Services, ConfigMaps, Secrets and the RBAC of the demo users. A cluster gets 10 to 30
  * pods.
  */
-export function seedWorkloads(store: WorkloadStore, options: SeedOptions): SeededWorkloads {
+export function seedWorkloads(store: SimObjects, options: SeedOptions): SeededWorkloads {
   const random = createRandom(`${options.seed ?? 1}/${options.name}`);
   const now = options.now ?? new Date();
   const teams = [sharedNamespace, ...random.shuffle(teamNamespaces).slice(0, random.between(1, 2))];
@@ -65,7 +65,7 @@ export function seedWorkloads(store: WorkloadStore, options: SeedOptions): Seede
   };
 }
 
-function seedNamespace(store: WorkloadStore, template: NamespaceTemplate, random: Random, now: Date): number {
+function seedNamespace(store: SimObjects, template: NamespaceTemplate, random: Random, now: Date): number {
   const { name: namespace, team } = template;
   const age = random.between(60, 400);
   const createdAt = (days: number): string =>
@@ -119,7 +119,7 @@ export interface LiveOptions extends SeedOptions {
 }
 
 /** Changes the workloads every few seconds: restarts, rollouts, scaling, evictions, Events. Ends with close(). */
-export function liveWorkloads(store: WorkloadStore, options: LiveOptions): { close(): void } {
+export function liveWorkloads(store: SimObjects, options: LiveOptions): { close(): void } {
   const random = createRandom(`live ${options.seed ?? 1}/${options.name}`);
   const clock = options.clock ?? createClock();
   const periodMs = options.periodMs ?? 4_000;

@@ -1,12 +1,13 @@
 // A raw WebSocket client: exec and attach over the channel protocols, and SPDY tunnelled for port-forward. kubectl
 // falls back to SPDY in silence when a WebSocket fails, so only a client like this one proves that WebSockets work.
 import { createHash, randomBytes } from 'node:crypto';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { createWebSocketStream, WebSocket } from 'ws';
 import { SpdySession } from '../../sim/streams/spdy/spdy-session.ts';
-import { WebSocketConnection, type WebSocketEvents } from '../../sim/streams/websocket/websocket-connection.ts';
-import { createTunnel } from '../../sim/streams/websocket/websocket-tunnel.ts';
 import { createOutputGatherer, execTarget, type ExecCall, type ExecSession } from './exec-session.ts';
 import type { SpdyConnection } from './spdy-client.ts';
-import { headerValues, requestUpgrade, type ConnectOptions, type Upgraded } from './upgrade-client.ts';
+import { headerValues, requestUpgrade, UpgradeRefused, type ConnectOptions, type Upgraded } from './upgrade-client.ts';
 
 const tunnelProtocol = 'SPDY/3.1+portforward.k8s.io';
 
@@ -46,17 +47,60 @@ export async function handshake(
   return { upgraded, protocol };
 }
 
-/** Opens a WebSocket with the given events. */
-export async function connectWebSocket(
+/** What a test wants to know of a WebSocket. */
+export interface WebSocketEvents {
+  onMessage(message: Buffer): void;
+  onClose(): void;
+}
+
+/**
+ * Opens a WebSocket with the given events.
+ * @throws UpgradeRefused (rejects) when the answer is not 101; Error when the handshake fails otherwise
+ */
+export function connectWebSocket(
   options: ConnectOptions,
   call: { readonly target: string; readonly protocols: readonly string[] },
   events: WebSocketEvents,
-): Promise<{ readonly connection: WebSocketConnection; readonly protocol: string }> {
-  const { upgraded, protocol } = await handshake(options, call);
-  return {
-    connection: new WebSocketConnection(upgraded.socket, events, { role: 'client', head: upgraded.head }),
-    protocol,
+): Promise<{ readonly connection: WebSocket; readonly protocol: string }> {
+  const { host, port, ca, cert, key, serverName = host, timeoutMs = 10_000 } = options;
+  const headers: Record<string, string[]> = {};
+  for (const [name, value] of options.headers) (headers[name] ??= []).push(value);
+  const isName = isIP(serverName) === 0;
+  const secured = { ca, cert, key, ALPNProtocols: ['http/1.1'], ...(isName ? { servername: serverName } : {}) };
+  let protocol = '';
+  // `ws` refuses the names of tunnels because of their slash, so the header is written and read here.
+  const finishRequest = (request: ClientRequest): void => {
+    if (call.protocols.length > 0) request.setHeader('Sec-WebSocket-Protocol', call.protocols.join(', '));
+    request.prependOnceListener('upgrade', (answer: IncomingMessage) => {
+      protocol = answer.headers['sec-websocket-protocol'] ?? '';
+      delete answer.headers['sec-websocket-protocol'];
+    });
+    request.end();
   };
+  const connection = new WebSocket(`${ca === undefined ? 'ws' : 'wss'}://${host}:${port}${call.target}`, {
+    ...secured,
+    headers: headers as Record<string, string & string[]>,
+    handshakeTimeout: timeoutMs,
+    perMessageDeflate: false,
+    finishRequest,
+  });
+  connection.on('message', (message: Buffer) => events.onMessage(message));
+  connection.on('close', () => events.onClose());
+  return new Promise((resolve, reject) => {
+    connection.on('error', reject);
+    connection.once('open', () => resolve({ connection, protocol }));
+    connection.once('unexpected-response', (request, answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.once('close', () => {
+        const fields = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value) => [name, value] as const),
+        );
+        reject(new UpgradeRefused({ status: answer.statusCode ?? 0, headers: fields }, String(Buffer.concat(chunks))));
+        request.destroy();
+      });
+    });
+  });
 }
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
@@ -73,9 +117,8 @@ export async function execOverWebSocket(
     { target: execTarget(call), protocols },
     {
       onMessage: (message) => {
-        const isBase64 = protocol.includes('base64');
-        const channel = isBase64 ? (message[0] ?? 0) - 0x30 : message[0];
-        const data = isBase64 ? Buffer.from(message.toString('latin1', 1), 'base64') : message.subarray(1);
+        const [channel] = message;
+        const data = message.subarray(1);
         if (channel === channels.stdout) gatherer.take('stdout', data);
         if (channel === channels.stderr) gatherer.take('stderr', data);
         if (channel === channels.error) gatherer.take('error', data);
@@ -85,11 +128,7 @@ export async function execOverWebSocket(
   );
   const send = (channel: number, data: Buffer): Promise<void> =>
     new Promise((resolve) => {
-      const isBase64 = protocol.includes('base64');
-      const payload = isBase64
-        ? Buffer.from(`${channel}${data.toString('base64')}`)
-        : Buffer.concat([Buffer.from([channel]), data]);
-      connection.send(payload, () => resolve());
+      connection.send(Buffer.concat([Buffer.from([channel]), data]), () => resolve());
     });
   return {
     protocol,
@@ -107,17 +146,21 @@ export async function execOverWebSocket(
     },
     resize: (columns, rows) =>
       void send(channels.resize, Buffer.from(JSON.stringify({ Width: columns, Height: rows }))),
-    close: () => connection.destroy(),
+    close: () => connection.terminate(),
   };
 }
 
 /** Connects for port-forward with SPDY inside WebSocket messages. `path` ends in `/portforward`. */
 export async function connectForwardOverWebSocket(options: ConnectOptions, path: string): Promise<SpdyConnection> {
-  const { upgraded, protocol } = await handshake(options, { target: path, protocols: [tunnelProtocol] });
-  const tunnel = createTunnel(upgraded.socket, { role: 'client', head: upgraded.head });
+  const events = { onMessage: () => undefined, onClose: () => undefined };
+  const { connection, protocol } = await connectWebSocket(
+    options,
+    { target: path, protocols: [tunnelProtocol] },
+    events,
+  );
   const closed = Promise.withResolvers<void>();
   return {
-    session: new SpdySession(tunnel, { role: 'client', onClose: closed.resolve }),
+    session: new SpdySession(createWebSocketStream(connection), { role: 'client', onClose: closed.resolve }),
     protocol,
     closed: closed.promise,
   };

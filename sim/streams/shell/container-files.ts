@@ -29,22 +29,6 @@ export class FileFault extends Error {
   }
 }
 
-/** A small file system. Relative paths start at `/`. The methods throw {@link FileFault}. */
-export interface ContainerFiles {
-  /** Returns the entry at a path, following symbolic links; undefined when there is none. */
-  find(path: string): FileNode | undefined;
-  /** Returns the entry at a path, without following a symbolic link at its end. */
-  findLink(path: string): FileNode | undefined;
-  /** The names in a directory, sorted. */
-  list(path: string): readonly string[];
-  read(path: string): Buffer;
-  write(path: string, data: Buffer, details?: FileDetails): void;
-  append(path: string, data: Buffer): void;
-  makeDirectory(path: string, options?: { readonly parents?: boolean; readonly mode?: number }): void;
-  makeLink(path: string, target: string): void;
-  remove(path: string, options?: { readonly recursive?: boolean }): void;
-}
-
 /** Makes a path absolute and normalises it. The result starts with `/` and does not end with `/`. */
 export function resolvePath(workingDirectory: string, path: string): string {
   return posix.resolve('/', workingDirectory, path);
@@ -55,34 +39,31 @@ interface FileDetails {
   readonly modifiedAtMs?: number;
 }
 
-/** Makes an empty file system with room for `capacityBytes` of file data. */
-export function createContainerFiles(options: {
-  readonly now: () => number;
-  readonly capacityBytes?: number;
-}): ContainerFiles {
-  return new FileTree(options.now, options.capacityBytes ?? 256 * 1024 * 1024);
-}
-
-class FileTree implements ContainerFiles {
+/** A small file system, empty at first. Relative paths start at `/`. The methods throw {@link FileFault}. */
+export class ContainerFiles {
   readonly #now: () => number;
   readonly #capacityBytes: number;
   readonly #nodes: Map<string, FileNode>;
   #usedBytes = 0;
 
-  constructor(now: () => number, capacityBytes: number) {
+  /** `capacityBytes` is the room for file data. */
+  constructor(now: () => number, capacityBytes = 256 * 1024 * 1024) {
     this.#now = now;
     this.#capacityBytes = capacityBytes;
     this.#nodes = new Map([['/', { kind: 'directory', mode: 0o755, modifiedAtMs: now() }]]);
   }
 
+  /** Returns the entry at a path, following symbolic links; undefined when there is none. */
   find(path: string): FileNode | undefined {
     return this.#nodes.get(this.#locate(path, true));
   }
 
+  /** Returns the entry at a path, without following a symbolic link at its end. */
   findLink(path: string): FileNode | undefined {
     return this.#nodes.get(this.#locate(path, false));
   }
 
+  /** The names in a directory, sorted. */
   list(path: string): readonly string[] {
     const real = this.#locate(path, true);
     const node = this.#nodes.get(real);
@@ -113,7 +94,7 @@ class FileTree implements ContainerFiles {
     this.write(path, before?.kind === 'file' ? Buffer.concat([before.data, data]) : data);
   }
 
-  makeDirectory(path: string, how: { readonly parents?: boolean; readonly mode?: number } = {}): void {
+  makeDirectory(path: string, how: { readonly parents?: boolean } = {}): void {
     const real = this.#locate(path, true);
     const before = this.#nodes.get(real);
     if (before !== undefined) {
@@ -122,7 +103,7 @@ class FileTree implements ContainerFiles {
     }
     if (how.parents === true) this.makeDirectory(posix.dirname(real), { parents: true });
     this.#checkParent(real);
-    this.#put(real, { kind: 'directory', mode: how.mode ?? 0o755, modifiedAtMs: this.#now() });
+    this.#put(real, { kind: 'directory', mode: 0o755, modifiedAtMs: this.#now() });
   }
 
   makeLink(path: string, target: string): void {

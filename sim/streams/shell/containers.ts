@@ -1,7 +1,7 @@
 // The simulated containers: what programs in them see (files, environment, host name), and what stays between two
 // execs. After a restart, a container has its initial files again.
 import type { JsonObject, KubeObject } from '../../types.ts';
-import { createContainerFiles, type ContainerFiles } from './container-files.ts';
+import { ContainerFiles } from './container-files.ts';
 
 /** One running simulated container, as the programs in it see it. */
 export interface Container {
@@ -15,7 +15,6 @@ export interface Container {
   readonly argv: readonly string[];
   /** True when the container's spec has `stdin: true`, so that a client can attach to a shell. */
   readonly hasStdin: boolean;
-  readonly hasTerminal: boolean;
 }
 
 /** The containers of all pods. When there are too many, the ones that were unused for longest are dropped. */
@@ -81,20 +80,8 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
     if (typeof entry['value'] === 'string') environment.set(String(entry['name']), entry['value']);
   }
   const workingDirectory = String(spec['workingDir'] ?? '/');
-  const files = createContainerFiles({ now });
-  for (const directory of [
-    '/bin',
-    '/dev',
-    '/etc',
-    '/home',
-    '/opt',
-    '/root',
-    '/run',
-    '/tmp',
-    '/usr/bin',
-    '/var/log',
-    '/var/tmp',
-  ]) {
+  const files = new ContainerFiles(now);
+  for (const directory of '/bin /dev /etc /home /opt /root /run /tmp /usr/bin /var/log /var/tmp'.split(' ')) {
     files.makeDirectory(directory, { parents: true });
   }
   files.makeDirectory(workingDirectory, { parents: true });
@@ -122,6 +109,5 @@ function start(pod: KubeObject, spec: JsonObject, now: () => number): Container 
     files,
     argv: [...((spec['command'] as string[] | undefined) ?? []), ...((spec['args'] as string[] | undefined) ?? [])],
     hasStdin: spec['stdin'] === true,
-    hasTerminal: spec['tty'] === true,
   };
 }

@@ -2,27 +2,7 @@
 // taken the data, so that large outputs are not buffered.
 import type { Readable, Writable } from 'node:stream';
 import type { Container } from './containers.ts';
-
-/** The size of a terminal, in characters. */
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
-
-/** A terminal with line editing. The program in the foreground reads whole lines. */
-export interface Terminal {
-  size(): TerminalSize;
-  /**
-   * Shows a prompt and waits for a line, returned without its newline. Undefined after Ctrl-D on an empty line, and
-   * when the input has ended.
-   */
-  readLine(prompt: string): Promise<string | undefined>;
-  /** Opens the terminal's input for one program. After `release`, unread input is left for the next reader. */
-  openInput(): { readonly stdin: Readable; release(): void };
-  /** Calls the listener at every Ctrl-C. Returns a function that removes the listener. */
-  onInterrupt(listener: () => void): () => void;
-  readonly output: Writable;
-}
+import type { Terminal } from './terminal.ts';
 
 /** What a program gets when it runs. */
 export interface Process {

@@ -1,14 +1,13 @@
 // The syntax of the simulated shell: words with quotes and variables, pipelines, `&&`, `||`, `;` and redirections. This
-// is a small part of sh. Anything else (loops, `if`, subshells, here-documents) gives an error that names it, before
-// any command runs.
+// is a small part of sh. Anything else (loops, `if`, subshells, here-documents, `$(…)`) gives an error that names it,
+// before any command runs.
 
-/** A part of a word. The results of unquoted variables and commands are split at white space. */
-export type WordPart =
+/** A part of a word. The values of unquoted variables are split at white space. */
+type WordPart =
   | { readonly kind: 'text'; readonly value: string }
-  | { readonly kind: 'variable'; readonly name: string; readonly isQuoted: boolean }
-  | { readonly kind: 'command'; readonly script: string; readonly isQuoted: boolean };
+  | { readonly kind: 'variable'; readonly name: string; readonly isQuoted: boolean };
 
-/** One word, before variables and commands in it are replaced. */
+/** One word, before variables in it are replaced. */
 export type Word = readonly WordPart[];
 
 /** A redirection of one file descriptor. */
@@ -26,11 +25,10 @@ export interface SimpleCommand {
   readonly redirections: readonly Redirection[];
 }
 
-/** Commands joined by `|`. `isNegated` is true when `!` stands in front. */
+/** Commands joined by `|`. */
 export interface Pipeline {
   /** Whether the pipeline runs depends on the exit code of the pipeline before it. */
   readonly when: 'always' | 'after-success' | 'after-failure';
-  readonly isNegated: boolean;
   readonly commands: readonly SimpleCommand[];
 }
 
@@ -45,7 +43,7 @@ export class ShellSyntaxFault extends Error {
 type Token = { readonly kind: 'word'; readonly word: Word } | { readonly kind: 'operator'; readonly text: string };
 
 const operators = ['&&', '||', '>>', '<<', '>&', '<', '>', '|', ';', '\n', '&', '(', ')'] as const;
-const unsupported = ['for', 'while', 'until', 'if', 'case', 'function', '{', '}', '[['];
+const unsupported = ['for', 'while', 'until', 'if', 'case', 'function', '{', '}', '[[', '!'];
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*=/;
 
 /** Parses a script. @throws ShellSyntaxFault when the script is invalid or not supported */
@@ -65,9 +63,6 @@ export function parseScript(script: string): readonly Pipeline[] {
       continue;
     }
     const commands: SimpleCommand[] = [];
-    const first = tokens[at];
-    const isNegated = first?.kind === 'word' && plainText(first.word) === '!';
-    if (isNegated) at += 1;
     for (;;) {
       const [command, next] = parseSimple(tokens, at);
       commands.push(command);
@@ -75,7 +70,7 @@ export function parseScript(script: string): readonly Pipeline[] {
       if (operatorAt(at) !== '|') break;
       at += 1;
     }
-    pipelines.push({ when, isNegated, commands });
+    pipelines.push({ when, commands });
     const joiner = operatorAt(at);
     if (joiner === undefined) break;
     if (joiner === '&') throw new ShellSyntaxFault('background jobs are not simulated');
@@ -198,7 +193,7 @@ function readWord(script: string, start: number): readonly [Word, number] {
       hasText = true;
       at += 2;
     } else if (char === '`') {
-      throw new ShellSyntaxFault('backquotes are not simulated; use $(…)');
+      throw new ShellSyntaxFault('backquotes are not simulated');
     } else if (char === '$') {
       const [part, next] = readExpansion(script, at, quote !== '');
       if (part === undefined) {
@@ -221,17 +216,7 @@ function readWord(script: string, start: number): readonly [Word, number] {
 }
 
 function readExpansion(script: string, at: number, isQuoted: boolean): readonly [WordPart | undefined, number] {
-  if (script.startsWith('$((', at)) throw new ShellSyntaxFault('arithmetic is not simulated');
-  if (script.startsWith('$(', at)) {
-    let depth = 1;
-    let end = at + 2;
-    for (; end < script.length && depth > 0; end++) {
-      if (script.charAt(end) === '(') depth += 1;
-      if (script.charAt(end) === ')') depth -= 1;
-    }
-    if (depth > 0) throw new ShellSyntaxFault('syntax error: unterminated $(');
-    return [{ kind: 'command', script: script.slice(at + 2, end - 1), isQuoted }, end];
-  }
+  if (script.startsWith('$(', at)) throw new ShellSyntaxFault('$(…) is not simulated');
   const name = /^\$(?:([A-Za-z_][A-Za-z0-9_]*|[?$0-9#])|\{([A-Za-z_][A-Za-z0-9_]*|\?)\})/.exec(script.slice(at));
   if (name === null) {
     if (script.startsWith('${', at)) throw new ShellSyntaxFault('parameter expansions are not simulated');

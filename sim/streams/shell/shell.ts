@@ -52,14 +52,9 @@ async function runShell(process: Process): Promise<number> {
     exitStatus: undefined,
     positional: words.length === 0 ? [process.argv[0] ?? 'sh'] : words,
   };
-  const [file] = words;
-  if (script === undefined && file !== undefined) {
-    const path = resolvePath(process.workingDirectory, file);
-    if (process.container.files.find(path)?.kind !== 'file') {
-      await put(process.stderr, `sh: can't open '${file}': No such file or directory\n`);
-      return 2;
-    }
-    script = String(process.container.files.read(path));
+  if (script === undefined && words.length > 0) {
+    await put(process.stderr, 'sh: running a file is not simulated\n');
+    return 2;
   }
   if (script !== undefined) await runScript(process, state, script);
   else if (process.terminal !== undefined) await runInteractive(process, state, process.terminal);
@@ -117,12 +112,11 @@ async function runScript(process: Process, state: ShellState, script: string): P
     state.lastStatus = 2;
     return;
   }
-  for (const { when, isNegated, commands } of pipelines) {
+  for (const { when, commands } of pipelines) {
     if (state.exitStatus !== undefined || process.signal.aborted) return;
     if (when === 'after-success' && state.lastStatus !== 0) continue;
     if (when === 'after-failure' && state.lastStatus === 0) continue;
-    const status = await runPipeline(process, state, commands);
-    state.lastStatus = isNegated ? Number(status === 0) : status;
+    state.lastStatus = await runPipeline(process, state, commands);
   }
 }
 
@@ -152,16 +146,16 @@ async function runPipeline(process: Process, state: ShellState, commands: readon
 
 async function runSimple(process: Process, state: ShellState, command: SimpleCommand): Promise<number> {
   const argv: string[] = [];
-  for (const word of command.words) argv.push(...(await expand(process, state, word)));
+  for (const word of command.words) argv.push(...expand(state, word));
   const [name] = argv;
   // Without a command, assignments change the shell's own variables. In front of a command they only apply to it.
   const assigned = name === undefined ? state.environment : new Map<string, string>();
   for (const { name: key, value } of command.assignments) {
-    assigned.set(key, (await expand(process, state, value)).join(' '));
+    assigned.set(key, expand(state, value).join(' '));
   }
   const files: Writable[] = [];
   try {
-    const streams = await redirect(process, state, command.redirections, files);
+    const streams = redirect(process, state, command.redirections, files);
     const environment = new Map([...state.environment, ...assigned]);
     const { workingDirectory } = state;
     return name === undefined
@@ -216,15 +210,15 @@ async function runNamed(process: Process, state: ShellState): Promise<number> {
   }
 }
 
-async function redirect(
+function redirect(
   process: Process,
   state: ShellState,
   redirections: readonly Redirection[],
   opened: Writable[],
-): Promise<Pick<Process, 'stdin' | 'stdout' | 'stderr'>> {
+): Pick<Process, 'stdin' | 'stdout' | 'stderr'> {
   let { stdin, stdout, stderr } = process;
   for (const { descriptor, kind, target } of redirections) {
-    const [path = ''] = await expand(process, state, target);
+    const [path = ''] = expand(state, target);
     if (kind === 'duplicate') {
       if (path !== '1' && path !== '2') throw new ShellSyntaxFault(`${path}: bad file descriptor`);
       const source = path === '1' ? stdout : stderr;
@@ -263,20 +257,13 @@ function openFile(process: Process, path: string, isAppend: boolean): Writable {
   });
 }
 
-/**
- * Replaces variables and `$(…)` in a word. Results of unquoted ones are split at white space, so one word can give
- * several.
- */
-async function expand(process: Process, state: ShellState, word: Word): Promise<string[]> {
+/** Replaces variables in a word. Values of unquoted ones are split at white space, so one word can give several. */
+function expand(state: ShellState, word: Word): string[] {
   const fields: string[] = [];
   let field: string | undefined;
   for (const part of word) {
-    if (part.kind === 'text') {
-      field = (field ?? '') + part.value;
-      continue;
-    }
-    const value = part.kind === 'variable' ? variable(state, part.name) : await capture(process, state, part.script);
-    if (part.isQuoted) {
+    const value = part.kind === 'text' ? part.value : variable(state, part.name);
+    if (part.kind === 'text' || part.isQuoted) {
       field = (field ?? '') + value;
       continue;
     }
@@ -297,18 +284,4 @@ function variable(state: ShellState, name: string): string {
   if (name === '#') return String(state.positional.length - 1);
   if (/^[0-9]$/.test(name)) return state.positional[Number(name)] ?? '';
   return state.environment.get(name) ?? '';
-}
-
-async function capture(process: Process, state: ShellState, script: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  const stdout = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  const own = { ...state, environment: new Map(state.environment) };
-  await runScript({ ...process, stdout }, own, script);
-  state.lastStatus = own.exitStatus ?? own.lastStatus;
-  return Buffer.concat(chunks).toString().replace(/\n+$/, '');
 }

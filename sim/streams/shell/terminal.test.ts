@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
-import type { Terminal } from './process.ts';
-import { createTerminal } from './terminal.ts';
+import { Terminal } from './terminal.ts';
 
 interface Desk {
   readonly terminal: Terminal;
@@ -17,7 +16,7 @@ function desk(): Desk {
   const screen = new PassThrough();
   let text = '';
   screen.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const terminal = createTerminal(keyboard, screen, () => ({ columns: 80, rows: 24 }));
+  const terminal = new Terminal(keyboard, screen, () => ({ columns: 80, rows: 24 }));
   return {
     terminal,
     keyboard,

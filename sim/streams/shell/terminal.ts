@@ -2,7 +2,6 @@
 // that are typed while a program runs are echoed at once and kept for the next reader.
 import { StringDecoder } from 'node:string_decoder';
 import { Readable, Writable } from 'node:stream';
-import type { Terminal, TerminalSize } from './process.ts';
 
 const keys = {
   interrupt: '\u0003',
@@ -13,14 +12,17 @@ const keys = {
   escape: '\u001b',
 };
 
-/**
- * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size.
- */
-export function createTerminal(input: Readable | undefined, raw: Writable, size: () => TerminalSize): Terminal {
-  return new LineDiscipline(input, raw, size);
+/** The size of a terminal, in characters. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
 }
 
-class LineDiscipline implements Terminal {
+/**
+ * A terminal on the raw streams of an exec or attach with `tty`. `size` is called whenever a program needs the size.
+ * The program in the foreground reads whole lines.
+ */
+export class Terminal {
   readonly output: Writable;
   readonly size: () => TerminalSize;
   readonly #raw: Writable;
@@ -52,15 +54,21 @@ class LineDiscipline implements Terminal {
     if (input === undefined) finish();
   }
 
+  /**
+   * Shows a prompt and waits for a line, returned without its newline. Undefined after Ctrl-D on an empty line, and
+   * when the input has ended.
+   */
   readLine(prompt: string): Promise<string | undefined> {
     this.#show(prompt);
     return new Promise((resolve) => this.#lines.take((text) => resolve(text?.replace(/\n$/, ''))));
   }
 
-  openInput(): ReturnType<Terminal['openInput']> {
+  /** Opens the terminal's input for one program. After `release`, unread input is left for the next reader. */
+  openInput(): { readonly stdin: Readable; release(): void } {
     return openInput(this.#lines);
   }
 
+  /** Calls the listener at every Ctrl-C. Returns a function that removes the listener. */
   onInterrupt(listener: () => void): () => void {
     this.#interruptListeners.add(listener);
     return () => this.#interruptListeners.delete(listener);

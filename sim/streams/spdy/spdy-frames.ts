@@ -1,48 +1,26 @@
-// Encodes and decodes SPDY/3.1 frames. Header blocks stay compressed here. In a control frame, the first 32 bits
+// Encodes and decodes SPDY/3.1 frames, without those for flow control, which no peer here uses (see spdy-session.ts).
+// Header blocks stay compressed here. In a control frame, the first 32 bits
 // contain the control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24 bits of length.
 
 /** The version in control frames. Both SPDY/3 and SPDY/3.1 use 3. */
 const version = 3;
 
 /** The types of control frames (SPDY/3.1 section 2.6). */
-export const frameTypes = {
-  synStream: 1,
-  synReply: 2,
-  rstStream: 3,
-  settings: 4,
-  ping: 6,
-  goAway: 7,
-  headers: 8,
-  windowUpdate: 9,
-} as const;
+const frameTypes = { synStream: 1, synReply: 2, rstStream: 3, ping: 6, goAway: 7, headers: 8 } as const;
 
 /** Status codes of RST_STREAM (SPDY/3.1 section 2.6.3). */
-export const resetCodes = {
-  protocolError: 1,
-  invalidStream: 2,
-  refusedStream: 3,
-  cancel: 5,
-  internalError: 6,
-  flowControlError: 7,
-  streamAlreadyClosed: 9,
-} as const;
-
-/** The id of the setting for the initial window size. */
-export const initialWindowSizeSetting = 7;
+export const resetCodes = { protocolError: 1, refusedStream: 3, cancel: 5 } as const;
 
 const finFlag = 0x01;
 
 /** One SPDY frame, with the fields of its type. */
 export type SpdyFrame =
   | { readonly type: 'synStream'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
-  | { readonly type: 'synReply'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
-  | { readonly type: 'headers'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
+  | { readonly type: 'synReply' | 'headers'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
   | { readonly type: 'data'; readonly streamId: number; readonly fin: boolean; readonly data: Buffer }
   | { readonly type: 'rstStream'; readonly streamId: number; readonly status: number }
-  | { readonly type: 'windowUpdate'; readonly streamId: number; readonly delta: number }
   | { readonly type: 'ping'; readonly id: number }
-  | { readonly type: 'goAway'; readonly lastStreamId: number; readonly status: number }
-  | { readonly type: 'settings'; readonly values: ReadonlyMap<number, number> };
+  | { readonly type: 'goAway'; readonly lastStreamId: number; readonly status: number };
 
 /** Returns the bytes of one frame. */
 export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
@@ -55,19 +33,14 @@ export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
       // The associated stream is 0, and so are priority and slot.
       return control(frameTypes.synStream, frame.fin, words(frame.streamId, 0), Buffer.alloc(2), frame.block);
     case 'synReply':
-      return control(frameTypes.synReply, frame.fin, words(frame.streamId), frame.block);
     case 'headers':
-      return control(frameTypes.headers, frame.fin, words(frame.streamId), frame.block);
+      return control(frameTypes[frame.type], frame.fin, words(frame.streamId), frame.block);
     case 'rstStream':
       return control(frameTypes.rstStream, false, words(frame.streamId, frame.status));
-    case 'windowUpdate':
-      return control(frameTypes.windowUpdate, false, words(frame.streamId, frame.delta));
     case 'ping':
       return control(frameTypes.ping, false, words(frame.id));
     case 'goAway':
       return control(frameTypes.goAway, false, words(frame.lastStreamId, frame.status));
-    case 'settings':
-      return control(frameTypes.settings, false, words(frame.values.size, ...[...frame.values].flat()));
   }
 }
 
@@ -86,43 +59,35 @@ function words(...values: readonly number[]): Buffer {
   return bytes;
 }
 
-/** Splits received bytes into frames. */
-export interface SpdyFrameReader {
-  /**
-   * Takes a chunk of any size and returns the frames that are now complete. Unknown control frames are skipped, as the
-   * specification demands.
-   * @throws Error when the bytes are not SPDY/3 frames; the reader cannot be used after that
-   */
-  push(chunk: Buffer): readonly SpdyFrame[];
-}
-
-/** Makes a reader that refuses frames with more than `maxFrameBytes` of payload. */
-export function createSpdyFrameReader(maxFrameBytes = 4 * 1024 * 1024): SpdyFrameReader {
+/**
+ * Makes a function that splits received bytes into frames: it takes a chunk of any size and returns the frames that are
+ * now complete. Unknown control frames are skipped, as the specification demands. The function throws an Error when the
+ * bytes are not SPDY/3 frames, or a frame has more than `maxFrameBytes` of payload; it cannot be used after that.
+ */
+export function createSpdyFrameReader(maxFrameBytes = 4 * 1024 * 1024): (chunk: Buffer) => readonly SpdyFrame[] {
   let chunks: Buffer[] = [];
   let bufferedBytes = 0;
   let neededBytes = 8;
-  return {
-    push(chunk) {
-      chunks.push(chunk);
-      bufferedBytes += chunk.length;
-      const frames: SpdyFrame[] = [];
-      if (bufferedBytes < neededBytes) return frames;
-      let rest = chunks.length === 1 ? chunk : Buffer.concat(chunks, bufferedBytes);
-      for (;;) {
-        neededBytes = 8;
-        if (rest.length < neededBytes) break;
-        const length = rest.readUInt32BE(4) & 0xff_ffff;
-        if (length > maxFrameBytes) throw new Error(`a SPDY frame of ${length} bytes is too big`);
-        neededBytes += length;
-        if (rest.length < neededBytes) break;
-        const frame = decode(rest.subarray(0, neededBytes));
-        if (frame !== undefined) frames.push(frame);
-        rest = rest.subarray(neededBytes);
-      }
-      chunks = [rest];
-      bufferedBytes = rest.length;
-      return frames;
-    },
+  return (chunk) => {
+    chunks.push(chunk);
+    bufferedBytes += chunk.length;
+    const frames: SpdyFrame[] = [];
+    if (bufferedBytes < neededBytes) return frames;
+    let rest = chunks.length === 1 ? chunk : Buffer.concat(chunks, bufferedBytes);
+    for (;;) {
+      neededBytes = 8;
+      if (rest.length < neededBytes) break;
+      const length = rest.readUInt32BE(4) & 0xff_ffff;
+      if (length > maxFrameBytes) throw new Error(`a SPDY frame of ${length} bytes is too big`);
+      neededBytes += length;
+      if (rest.length < neededBytes) break;
+      const frame = decode(rest.subarray(0, neededBytes));
+      if (frame !== undefined) frames.push(frame);
+      rest = rest.subarray(neededBytes);
+    }
+    chunks = [rest];
+    bufferedBytes = rest.length;
+    return frames;
   };
 }
 
@@ -148,17 +113,10 @@ function decode(bytes: Buffer): SpdyFrame | undefined {
       return { type: 'headers', streamId: nonZero(id(0)), fin, block: payload.subarray(4) };
     case frameTypes.rstStream:
       return { type: 'rstStream', streamId: nonZero(id(0)), status: word(1) };
-    case frameTypes.windowUpdate:
-      return { type: 'windowUpdate', streamId: id(0), delta: id(1) };
     case frameTypes.ping:
       return { type: 'ping', id: word(0) };
     case frameTypes.goAway:
       return { type: 'goAway', lastStreamId: id(0), status: word(1) };
-    case frameTypes.settings: {
-      const values = new Map<number, number>();
-      for (let i = 0; i < word(0); i++) values.set(word(1 + 2 * i) & 0xff_ffff, word(2 + 2 * i));
-      return { type: 'settings', values };
-    }
     default:
       return undefined;
   }

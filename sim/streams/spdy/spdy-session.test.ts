@@ -17,7 +17,7 @@ interface Pair {
   accepted(): Promise<SpdyStream>;
 }
 
-function connect(flowControl: 'announce' | 'follow' = 'follow', server: Partial<SpdySessionOptions> = {}): Pair {
+function connect(server: Partial<SpdySessionOptions> = {}): Pair {
   const [left, right] = duplexPair();
   const queue: SpdyStream[] = [];
   const waiting: ((stream: SpdyStream) => void)[] = [];
@@ -29,7 +29,7 @@ function connect(flowControl: 'announce' | 'follow' = 'follow', server: Partial<
   };
   return {
     server: new SpdySession(right, { role: 'server', onStream, ...server }),
-    client: new SpdySession(left, { role: 'client', flowControl }),
+    client: new SpdySession(left, { role: 'client' }),
     accepted: () => {
       const stream = queue.shift();
       return stream === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(stream);
@@ -55,9 +55,9 @@ function bare(options: Partial<SpdySessionOptions>): {
 } {
   const [left, right] = duplexPair();
   const frames: SpdyFrame[] = [];
-  const reader = createSpdyFrameReader();
+  const read = createSpdyFrameReader();
   left.on('data', (chunk: Buffer) => {
-    frames.push(...reader.push(chunk));
+    frames.push(...read(chunk));
     left.emit('frames');
   });
   const session = new SpdySession(right, { role: 'server', onStream: () => true, ...options });
@@ -92,84 +92,22 @@ describe('a SPDY session', () => {
     pair.client.close();
   });
 
-  for (const flowControl of ['announce', 'follow'] as const) {
-    it(`carries 10 MB each way at once, intact (${flowControl})`, async () => {
-      const pair = connect(flowControl);
-      const up = randomBytes(10 * 1024 * 1024);
-      const down = randomBytes(10 * 1024 * 1024);
-      const stream = pair.client.open(noHeaders);
-      stream.end(up);
-      const other = await pair.accepted();
-      other.end(down);
-      const [gotUp, gotDown] = await Promise.all([collect(other), collect(stream)]);
-      const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-      assert.equal(digest(gotUp), digest(up));
-      assert.equal(digest(gotDown), digest(down));
-      pair.server.close();
-    });
-  }
-
-  it('holds one stream back without stopping another once windows are in force', async () => {
-    const pair = connect('announce');
-    const stuck = pair.client.open(noHeaders);
-    const stuckThere = await pair.accepted();
-    stuck.write(Buffer.alloc(2 * 1024 * 1024));
-    const free = pair.client.open(noHeaders);
-    const freeThere = await pair.accepted();
-    free.end(Buffer.alloc(3 * 1024 * 1024));
-    assert.equal((await collect(freeThere)).length, 3 * 1024 * 1024);
-    assert.ok(stuckThere.readableLength <= 1024 * 1024 + 64 * 1024, `${stuckThere.readableLength} bytes buffered`);
-    pair.client.destroy();
+  it('carries 10 MB each way at once, intact', async () => {
+    const pair = connect();
+    const up = randomBytes(10 * 1024 * 1024);
+    const down = randomBytes(10 * 1024 * 1024);
+    const stream = pair.client.open(noHeaders);
+    stream.end(up);
+    const other = await pair.accepted();
+    other.end(down);
+    const [gotUp, gotDown] = await Promise.all([collect(other), collect(stream)]);
+    const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+    assert.equal(digest(gotUp), digest(up));
+    assert.equal(digest(gotDown), digest(down));
+    pair.server.close();
   });
 
-  it('stops sending at the end of a window and goes on with WINDOW_UPDATE of stream and session', async () => {
-    const peer = bare({
-      onStream: (stream) => {
-        stream.write(Buffer.alloc(200_000));
-        return true;
-      },
-    });
-    const sent = (): number =>
-      peer.frames.reduce((sum, frame) => sum + (frame.type === 'data' ? frame.data.length : 0), 0);
-    const settled = async (): Promise<void> => {
-      peer.send({ type: 'ping', id: 99 });
-      await peer.until((frame) => frame.type === 'ping');
-      peer.frames.splice(
-        peer.frames.findIndex((frame) => frame.type === 'ping'),
-        1,
-      );
-    };
-    peer.send({ type: 'settings', values: new Map([[7, 10_000]]) });
-    peer.send({ type: 'synStream', streamId: 1, fin: false, block: createHeaderCompressor()(noHeaders) });
-    await settled();
-    assert.equal(sent(), 10_000);
-    peer.send({ type: 'windowUpdate', streamId: 1, delta: 500 });
-    await settled();
-    assert.equal(sent(), 10_500);
-    peer.send({ type: 'settings', values: new Map([[7, 12_000]]) });
-    await settled();
-    assert.equal(sent(), 12_500, 'a larger initial window is for open streams too');
-    peer.send({ type: 'windowUpdate', streamId: 1, delta: 1_000_000 });
-    await settled();
-    assert.equal(sent(), 65_536, 'the session window is 64 KiB');
-    peer.send({ type: 'windowUpdate', streamId: 0, delta: 1_000_000 });
-    await settled();
-    assert.equal(sent(), 200_000);
-    peer.session.destroy();
-  });
-
-  it('resets a stream that oversteps its window', async () => {
-    const peer = bare({});
-    const compress = createHeaderCompressor();
-    peer.send({ type: 'settings', values: new Map() });
-    peer.send({ type: 'synStream', streamId: 1, fin: false, block: compress(noHeaders) });
-    peer.send({ type: 'data', streamId: 1, fin: false, data: Buffer.alloc(65_537) });
-    const reset = await peer.until((frame) => frame.type === 'rstStream');
-    assert.deepEqual(reset, { type: 'rstStream', streamId: 1, status: 7 });
-    peer.session.destroy();
-  });
-
-  it('never sends WINDOW_UPDATE or SETTINGS to a peer that shows none, as spdystream does', async () => {
+  it('never sends WINDOW_UPDATE or SETTINGS, as spdystream does', async () => {
     const peer = bare({ onStream: (stream) => (stream.resume(), true) });
     peer.send({ type: 'synStream', streamId: 1, fin: false, block: createHeaderCompressor()(noHeaders) });
     peer.send({ type: 'data', streamId: 1, fin: true, data: Buffer.alloc(300_000) });
@@ -232,7 +170,7 @@ describe('a SPDY session', () => {
 
   it('close resets open streams, says GOAWAY and both sides learn that it is over', async () => {
     const over = Promise.withResolvers<void>();
-    const pair = connect('follow', { onClose: over.resolve });
+    const pair = connect({ onClose: over.resolve });
     const stream = pair.client.open(noHeaders);
     const other = await pair.accepted();
     pair.client.close();

@@ -1,15 +1,10 @@
 // A SPDY/3.1 connection with many streams, compatible with moby/spdystream (kubectl, kubelet, kube-apiserver). That
-// library neither sends nor obeys WINDOW_UPDATE. So flow control is switched on only when the peer uses it.
+// library neither sends nor obeys WINDOW_UPDATE, so there is no flow control here either: a slow reader of one stream
+// holds up the whole connection.
 import type { Duplex } from 'node:stream';
-import {
-  createSpdyFrameReader,
-  encodeSpdyFrame,
-  initialWindowSizeSetting,
-  resetCodes,
-  type SpdyFrame,
-} from './spdy-frames.ts';
+import { createSpdyFrameReader, encodeSpdyFrame, resetCodes, type SpdyFrame } from './spdy-frames.ts';
 import { createHeaderCompressor, createHeaderDecompressor, type SpdyHeaders } from './spdy-headers.ts';
-import { defaultWindowBytes, SpdyStream, type StreamLink } from './spdy-stream.ts';
+import { SpdyStream, type StreamLink } from './spdy-stream.ts';
 
 /** How long, in milliseconds, a closed connection waits for the peer to close it, too. */
 const lingerMs = 5_000;
@@ -26,11 +21,6 @@ export interface SpdySessionOptions {
   readonly onStream?: (stream: SpdyStream) => boolean;
   /** Called once, when the connection has ended. */
   readonly onClose?: () => void;
-  /**
-   * 'announce' sends SETTINGS first and uses flow control from the start. 'follow' (default) uses it only after the
-   * peer has sent SETTINGS or WINDOW_UPDATE.
-   */
-  readonly flowControl?: 'announce' | 'follow';
 }
 
 /** One SPDY connection. After construction, only the session may use the transport. */
@@ -46,10 +36,6 @@ export class SpdySession {
   #nextStreamId: number;
   #nextPingId: number;
   #lastPeerStreamId = 0;
-  #hasFlowControl = false;
-  #initialSendWindowBytes = defaultWindowBytes;
-  #sendWindowBytes = defaultWindowBytes;
-  #owedWindowBytes = 0;
   #isClosing = false;
   #isOver = false;
   #linger: NodeJS.Timeout | undefined;
@@ -60,11 +46,11 @@ export class SpdySession {
     this.#nextStreamId = options.role === 'client' ? 1 : 2;
     this.#nextPingId = this.#nextStreamId;
     this.#link = this.#makeLink();
-    const reader = createSpdyFrameReader();
+    const read = createSpdyFrameReader();
     const take = (chunk: Buffer): void => {
       if (this.#isOver) return;
       try {
-        for (const frame of reader.push(chunk)) this.#receive(frame);
+        for (const frame of read(chunk)) this.#receive(frame);
       } catch {
         // The frame boundaries or the compression state are lost, so nothing further on this connection can be read.
         this.#write({ type: 'goAway', lastStreamId: this.#lastPeerStreamId, status: 1 });
@@ -82,10 +68,6 @@ export class SpdySession {
       clearTimeout(this.#linger);
       this.#finish();
     });
-    if (options.flowControl === 'announce') {
-      this.#hasFlowControl = true;
-      this.#write({ type: 'settings', values: new Map([[initialWindowSizeSetting, defaultWindowBytes]]) });
-    }
     // The bytes are put back instead of being handled here. Otherwise callbacks would run before the caller has the
     // session.
     if (options.head !== undefined && options.head.length > 0) transport.unshift(options.head);
@@ -97,7 +79,7 @@ export class SpdySession {
   open(headers: SpdyHeaders): SpdyStream {
     const streamId = this.#nextStreamId;
     this.#nextStreamId += 2;
-    const stream = new SpdyStream(streamId, headers, this.#link, this.#initialSendWindowBytes);
+    const stream = new SpdyStream(streamId, headers, this.#link);
     this.#streams.set(streamId, stream);
     if (this.#isOver || this.#isClosing) stream.terminate();
     else this.#write({ type: 'synStream', streamId, fin: false, block: this.#compress(headers) });
@@ -139,29 +121,20 @@ export class SpdySession {
 
   #makeLink(): StreamLink {
     return {
-      allowance: (streamWindowBytes) =>
-        this.#hasFlowControl ? Math.min(streamWindowBytes, this.#sendWindowBytes) : Infinity,
-      sendData: (stream, data, fin, written) => {
-        this.#sendWindowBytes -= data.length;
-        this.#write({ type: 'data', streamId: stream.streamId, fin, data }, written);
-      },
+      sendData: (stream, data, fin, written) =>
+        this.#write({ type: 'data', streamId: stream.streamId, fin, data }, written),
       holdBack: (stream, isHeld) => {
         if (isHeld) this.#held.add(stream);
         else this.#held.delete(stream);
         this.#holdTransport();
-      },
-      consumed: (stream, bytes) => {
-        stream.owedWindowBytes += bytes;
-        this.#payWindow(stream);
       },
       reset: (stream) => this.#write({ type: 'rstStream', streamId: stream.streamId, status: resetCodes.cancel }),
       forget: (stream) => void this.#streams.delete(stream.streamId),
     };
   }
 
-  /** With flow control, the peer stops sending by itself. Without it, a slow reader must stop the whole connection. */
   #holdTransport(): void {
-    const isHeld = this.#held.size > 0 && !this.#hasFlowControl && !this.#isClosing;
+    const isHeld = this.#held.size > 0 && !this.#isClosing;
     if (isHeld === this.#transport.isPaused()) return;
     if (isHeld) this.#transport.pause();
     else this.#transport.resume();
@@ -189,9 +162,12 @@ export class SpdySession {
         if (frame.fin) stream?.receiveFin();
         return;
       }
-      case 'data':
-        this.#receiveData(frame.streamId, frame.data, frame.fin);
+      case 'data': {
+        const stream = this.#streams.get(frame.streamId);
+        stream?.receive(frame.data);
+        if (frame.fin) stream?.receiveFin();
         return;
+      }
       case 'rstStream':
         this.#streams.get(frame.streamId)?.terminate();
         return;
@@ -202,14 +178,6 @@ export class SpdySession {
         this.#pings.delete(frame.id);
         return;
       }
-      case 'settings':
-        this.#startFlowControl();
-        this.#receiveInitialWindow(frame.values.get(initialWindowSizeSetting));
-        return;
-      case 'windowUpdate':
-        this.#startFlowControl();
-        this.#receiveWindow(frame.streamId, frame.delta);
-        return;
       case 'goAway':
         // After sending GOAWAY, Go's implementation stops reading, so further writes would be lost.
         this.#finish();
@@ -226,7 +194,7 @@ export class SpdySession {
       return;
     }
     this.#lastPeerStreamId = streamId;
-    const stream = new SpdyStream(streamId, headers, this.#link, this.#initialSendWindowBytes);
+    const stream = new SpdyStream(streamId, headers, this.#link);
     this.#streams.set(streamId, stream);
     if (fin) stream.receiveFin();
     if (this.#options.onStream?.(stream) === true) {
@@ -236,70 +204,6 @@ export class SpdySession {
       this.#write({ type: 'rstStream', streamId, status: resetCodes.refusedStream });
       stream.terminate();
     }
-  }
-
-  #receiveData(streamId: number, data: Buffer, fin: boolean): void {
-    this.#owedWindowBytes += data.length;
-    this.#paySessionWindow();
-    const stream = this.#streams.get(streamId);
-    if (stream === undefined) return;
-    stream.receiveWindowBytes -= data.length;
-    if (this.#hasFlowControl && stream.receiveWindowBytes < 0) {
-      this.#write({ type: 'rstStream', streamId, status: resetCodes.flowControlError });
-      stream.terminate();
-      return;
-    }
-    stream.receive(data);
-    if (fin) stream.receiveFin();
-  }
-
-  #startFlowControl(): void {
-    if (this.#hasFlowControl) return;
-    this.#hasFlowControl = true;
-    this.#holdTransport();
-    this.#paySessionWindow();
-    for (const stream of this.#streams.values()) this.#payWindow(stream);
-  }
-
-  #payWindow(stream: SpdyStream): void {
-    const delta = stream.owedWindowBytes;
-    if (!this.#hasFlowControl || delta === 0 || stream.hasReceivedFin) return;
-    stream.owedWindowBytes = 0;
-    stream.receiveWindowBytes += delta;
-    this.#write({ type: 'windowUpdate', streamId: stream.streamId, delta });
-  }
-
-  /**
-   * Returns received bytes to the session's window at once, so that a slow stream cannot block the others. Only the
-   * windows of the streams limit the peer.
-   */
-  #paySessionWindow(): void {
-    const delta = this.#owedWindowBytes;
-    if (!this.#hasFlowControl || delta === 0) return;
-    this.#owedWindowBytes = 0;
-    this.#write({ type: 'windowUpdate', streamId: 0, delta });
-  }
-
-  #receiveInitialWindow(bytes: number | undefined): void {
-    if (bytes === undefined) return;
-    const delta = bytes - this.#initialSendWindowBytes;
-    this.#initialSendWindowBytes = bytes;
-    for (const stream of this.#streams.values()) {
-      stream.sendWindowBytes += delta;
-      stream.pump();
-    }
-  }
-
-  #receiveWindow(streamId: number, delta: number): void {
-    if (streamId === 0) {
-      this.#sendWindowBytes += delta;
-      for (const stream of this.#streams.values()) stream.pump();
-      return;
-    }
-    const stream = this.#streams.get(streamId);
-    if (stream === undefined) return;
-    stream.sendWindowBytes += delta;
-    stream.pump();
   }
 
   #finish(): void {

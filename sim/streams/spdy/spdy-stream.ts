@@ -4,25 +4,18 @@
 import { Duplex } from 'node:stream';
 import type { SpdyHeaders } from './spdy-headers.ts';
 
-/** The initial window of a stream and of a session, in bytes (SPDY/3.1 section 2.6.8). */
-export const defaultWindowBytes = 64 * 1024;
-
 /** The functions of the session that a stream uses. */
 export interface StreamLink {
-  /** How many bytes the stream may send now, given its own window. Infinity without flow control. */
-  allowance(streamWindowBytes: number): number;
   /** Sends a DATA frame. `written` is called when the bytes were written to the transport, or were dropped. */
   sendData(stream: SpdyStream, data: Buffer, fin: boolean, written: () => void): void;
   /** Tells whether the stream's reader is behind (true) or can take data again (false). */
   holdBack(stream: SpdyStream, isHeld: boolean): void;
-  /** Reports bytes that the stream's reader has taken. */
-  consumed(stream: SpdyStream, bytes: number): void;
   reset(stream: SpdyStream): void;
   forget(stream: SpdyStream): void;
 }
 
 interface PendingWrite {
-  data: Buffer;
+  readonly data: Buffer;
   readonly done: () => void;
 }
 
@@ -34,29 +27,20 @@ export class SpdyStream extends Duplex {
   readonly streamId: number;
   /** The headers with which the stream was opened. */
   readonly headers: SpdyHeaders;
-  /** How many bytes may still be sent and received under flow control. Only the session changes these two fields. */
-  sendWindowBytes: number;
-  receiveWindowBytes: number = defaultWindowBytes;
-  /**
-   * Bytes that the reader has taken, but that were not yet returned to the peer's window. Only the session changes it.
-   */
-  owedWindowBytes = 0;
   readonly #link: StreamLink;
   #isReplied = false;
   #isReset = false;
   #hasSentFin = false;
   #hasReceivedFin = false;
-  #unconsumedBytes = 0;
   #pending: PendingWrite | undefined;
   #onReply: ((isAccepted: boolean) => void)[] = [];
 
-  constructor(streamId: number, headers: SpdyHeaders, link: StreamLink, sendWindowBytes: number) {
-    // Without flow control, a slow reader stops the whole connection. A large buffer makes that rare.
+  constructor(streamId: number, headers: SpdyHeaders, link: StreamLink) {
+    // A slow reader stops the whole connection. A large buffer makes that rare.
     super({ allowHalfOpen: true, readableHighWaterMark: 1024 * 1024, writableHighWaterMark: maxPartBytes });
     this.streamId = streamId;
     this.headers = headers;
     this.#link = link;
-    this.sendWindowBytes = sendWindowBytes;
   }
 
   /** True when either side has reset the stream, or the connection was lost before the peer had ended the stream. */
@@ -88,18 +72,13 @@ export class SpdyStream extends Duplex {
   markReplied(): void {
     this.#isReplied = true;
     for (const tell of this.#onReply.splice(0)) tell(true);
-    this.pump();
+    this.#pump();
   }
 
   /** Called by the session with the bytes of a DATA frame. */
   receive(data: Buffer): void {
     if (this.#hasReceivedFin || this.#isReset || data.length === 0) return;
-    if (this.push(data)) {
-      this.#link.consumed(this, data.length);
-      return;
-    }
-    this.#unconsumedBytes += data.length;
-    this.#link.holdBack(this, true);
+    if (!this.push(data)) this.#link.holdBack(this, true);
   }
 
   /** Called by the session when the peer has ended the stream. */
@@ -121,27 +100,19 @@ export class SpdyStream extends Duplex {
     this.#letGo();
   }
 
-  /** Called by the session when data that waits for SYN_REPLY, or for the window, may be sent now. */
-  pump(): void {
+  /** Sends the data that has waited for SYN_REPLY. */
+  #pump(): void {
     const pending = this.#pending;
-    if (pending === undefined) return;
-    while (this.#isReplied) {
-      const allowed = this.#link.allowance(this.sendWindowBytes);
-      if (allowed <= 0) return;
-      const part = pending.data.subarray(0, Math.min(allowed, maxPartBytes));
-      pending.data = pending.data.subarray(part.length);
-      this.sendWindowBytes -= part.length;
-      const isLast = pending.data.length === 0;
-      if (isLast) this.#pending = undefined;
-      this.#link.sendData(this, part, false, isLast ? pending.done : () => undefined);
-      if (isLast) return;
+    if (pending === undefined || !this.#isReplied) return;
+    this.#pending = undefined;
+    const { data, done } = pending;
+    for (let offset = 0; offset === 0 || offset < data.length; offset += maxPartBytes) {
+      const isLast = offset + maxPartBytes >= data.length;
+      this.#link.sendData(this, data.subarray(offset, offset + maxPartBytes), false, isLast ? done : () => undefined);
     }
   }
 
   override _read(): void {
-    const bytes = this.#unconsumedBytes;
-    this.#unconsumedBytes = 0;
-    if (bytes > 0) this.#link.consumed(this, bytes);
     this.#link.holdBack(this, false);
   }
 
@@ -151,7 +122,7 @@ export class SpdyStream extends Duplex {
       return;
     }
     this.#pending = { data: chunk, done };
-    this.pump();
+    this.#pump();
   }
 
   override _final(done: () => void): void {

@@ -263,7 +263,7 @@ describe('a watch and a log over WebSocket', () => {
     await makeLimitRange('over-websocket');
     const found = await eventually('the event', () => messages.find((message) => message.includes('over-websocket')));
     assert.equal((JSON.parse(found) as { type: string }).type, 'ADDED');
-    connection.destroy();
+    connection.terminate();
     await eventually('over at the member', async () => (await openWatches()) === before);
   });
 
