@@ -41,7 +41,6 @@ export interface HubServingOptions {
   readonly log: Log;
   /** The present time in milliseconds since 1970. */
   readonly now?: () => number;
-  readonly checkIntervalMs?: number;
   readonly startTimeoutMs?: number;
 }
 
@@ -121,7 +120,7 @@ class SharedServing implements HubServing {
       }),
       ...options.apiServices.map((name) => this.#followApiService(name)),
     ];
-    this.#timer = setInterval(() => this.#checkAndLog(), options.checkIntervalMs ?? hourMs);
+    this.#timer = setInterval(() => this.#checkAndLog(), hourMs);
     this.#timer.unref();
   }
 

@@ -5,7 +5,7 @@ import { connectTimeoutMs } from '../../lib/limits.ts';
 import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
 import { Call } from '../members/call.ts';
 import type { DialTarget } from './connect.ts';
-import { makeEndpointChoice } from './endpoint-choice.ts';
+import { OrderedChoice } from './endpoint-choice.ts';
 import type { EndpointChoice, EndpointEntry } from './endpoint-choice.ts';
 import { makeEndpointOrder, returnAfterMs } from './endpoint-order.ts';
 import { makeEndpointPools } from './endpoint-pools.ts';
@@ -88,7 +88,7 @@ class ClusterTransport implements Transport {
       pools: makeEndpointPools({ ...options, endpoint, tls, timeoutMs: attemptMs }, limits),
     }));
     const order = makeEndpointOrder(endpoints.length, limits.returnAfterMs ?? returnAfterMs);
-    this.#choice = makeEndpointChoice(this.#entries, order);
+    this.#choice = new OrderedChoice(this.#entries, order);
     this.#maxUpgrades = limits.upgrades ?? 1024;
   }
 
