@@ -1,7 +1,7 @@
 // Writes the audit events of requests, and refuses a request that could not be recorded. It must refuse before anything
 // is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { Authenticated, Observed } from '../exchange.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { makeAuditClock } from './clock.ts';

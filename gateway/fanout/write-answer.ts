@@ -3,7 +3,7 @@
 // succeeded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import { readBody } from '../api/request-body.ts';
 import { jsonResponse } from '../status.ts';
 import { memberHeaders } from './accept.ts';

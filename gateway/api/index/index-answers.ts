@@ -2,7 +2,7 @@
 // which does not import the chain. Security: that code gets the authorized user and headers without credentials, never
 // the headers the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { headerValues } from '../../../routing/forward/headers.ts';
+import { headerValues } from '../../../http/raw-headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
 import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
