@@ -17,7 +17,7 @@ import { healthResponse } from '../operations/health.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { answerIndex } from './index/index-answers.ts';
 import type { IndexAnswers } from './index/index-answers.ts';
-import { aggregatedIndexGroups, indexGroupEntries } from './index/index-groups.ts';
+import { indexGroups } from './index/index-groups.ts';
 import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
 import { queryValue } from '../request/request-info.ts';
@@ -131,7 +131,7 @@ function makeDiscoveryAnswers(
   groups: readonly ApiGroup[],
   hasIndex: boolean,
 ): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
-  const documents = hasIndex ? makeDiscovery(groups, indexGroupEntries, aggregatedIndexGroups) : makeDiscovery(groups);
+  const documents = makeDiscovery(groups, hasIndex ? indexGroups : []);
   const aggregated = new Map(
     (['api', 'apis'] as const).flatMap((document) =>
       ['v2', 'v2beta1'].map((version) => [
