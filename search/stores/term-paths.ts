@@ -1,5 +1,5 @@
 // What terms of a row are called. A term is a label, or the value of an indexed path; stores find rows by both alike.
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** Of a label's key. */
 export const labelPath = (key: string): string => `l:${key}`;

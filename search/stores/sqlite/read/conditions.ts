@@ -1,7 +1,7 @@
 // Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
 // body can answer. Only a row's columns and terms become SQL; paths that are not indexed for the type are in neither.
 import { GatewayError } from '../../../../cache/model/errors.ts';
-import type { PathStep } from '../../../../lib/json/path-step.ts';
+import type { PathStep } from '../../../../lib/json/raw-json.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
