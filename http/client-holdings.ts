@@ -42,7 +42,7 @@ export function unboundedHoldings(): ClientHoldings {
 }
 
 /** The memory that all connections of the process use. */
-export type ClientHoldings = Pick<Holdings, keyof Holdings>;
+export type ClientHoldings = Readonly<Pick<Holdings, 'bytes' | 'closed' | 'open' | 'relieve'>>;
 
 /** Makes the object that counts the memory of all connections of one process. */
 export class Holdings {
