@@ -26,7 +26,7 @@ import { answerResource } from './clusters/served-resource.ts';
 import type { ServedResource } from './clusters/served-resource.ts';
 import { watchResource } from './clusters/served-watch.ts';
 import type { WatchParts } from './clusters/served-watch.ts';
-import { jsonResponse } from '../status.ts';
+import { jsonResponse, notServed } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
@@ -95,10 +95,6 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
         throw new Error('a request for a member was dispatched locally');
     }
   };
-}
-
-function notServed(): GatewayError {
-  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }
 
 interface ObjectAnswers {
