@@ -102,3 +102,8 @@ function jsonHeaders(length: number, auditId: string, contentType = 'application
     auditId,
   ];
 }
+
+/** The error that kube-apiserver answers for a type that it does not serve. */
+export function notServed(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeClientHoldings } from './client-holdings.ts';
+import { Holdings } from './client-holdings.ts';
 import type { Holding } from './client-holdings.ts';
 
 /** Holdings of 1,000 bytes together; connections are told apart by name, and `closed` lists those that had to go. */
@@ -8,7 +8,7 @@ function setting() {
   const state = { nowMs: 0 };
   const proven = new Set<object>();
   const closed: string[] = [];
-  const holdings = makeClientHoldings({
+  const holdings = new Holdings({
     budgetBytes: 1000,
     isProven: (peer) => proven.has(peer),
     nowMs: () => state.nowMs,

@@ -16,27 +16,6 @@ export interface Holding {
   end(): void;
 }
 
-/** The memory that all connections of the process use. */
-export interface ClientHoldings {
-  /**
-   * Begins to count a connection.
-   * @param peer the client, as the object that {@link ClientHoldingsOptions.isProven} is asked about; undefined during
-   *   the TLS handshake
-   * @param close closes the connection, where possible after an answer that says why; it must call `end()` of the
-   *   returned Holding
-   */
-  open(peer: object | undefined, close: () => void): Holding;
-  /**
-   * To be called when memory is short. Closes a tenth of the connections that have not logged in within 5 seconds, even
-   * when no data is kept for them.
-   */
-  relieve(): void;
-  /** Bytes that are kept for all connections together. */
-  readonly bytes: number;
-  /** How many connections were closed to free memory since the start. */
-  readonly closed: number;
-}
-
 export interface ClientHoldingsOptions {
   /** Most bytes to keep for all connections together; Infinity for no bound. */
   readonly budgetBytes: number;
@@ -57,20 +36,21 @@ const connectionBytes = 64 * 1024;
 /** A client that has not logged in by this age, in milliseconds, may be closed when memory is short. */
 const loginMs = 5_000;
 
-/** Makes the object that counts the memory of all connections of one process. */
-export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldings {
-  return new Holdings(options);
-}
-
 /** Accounting that never closes a connection, for listeners in tests. */
 export function unboundedHoldings(): ClientHoldings {
-  return makeClientHoldings({ budgetBytes: Infinity, isProven: () => false });
+  return new Holdings({ budgetBytes: Infinity, isProven: () => false });
 }
 
-class Holdings implements ClientHoldings {
+/** The memory that all connections of the process use. */
+export type ClientHoldings = Readonly<Pick<Holdings, 'bytes' | 'closed' | 'open' | 'relieve'>>;
+
+/** Makes the object that counts the memory of all connections of one process. */
+export class Holdings {
   readonly isPeerProven: (peer: object) => boolean;
   readonly nowMs: () => number;
+  /** Bytes that are kept for all connections together. */
   bytes = 0;
+  /** How many connections were closed to free memory since the start. */
   closed = 0;
   readonly #budgetBytes: number;
   readonly #entries = new Set<Entry>();
@@ -82,6 +62,13 @@ class Holdings implements ClientHoldings {
     this.nowMs = nowMs;
   }
 
+  /**
+   * Begins to count a connection.
+   * @param peer the client, as the object that {@link ClientHoldingsOptions.isProven} is asked about; undefined during
+   *   the TLS handshake
+   * @param close closes the connection, where possible after an answer that says why; it must call `end()` of the
+   *   returned Holding
+   */
   open(peer: object | undefined, close: () => void): Holding {
     const entry = new Entry(this, peer, close);
     this.#entries.add(entry);
@@ -105,6 +92,10 @@ class Holdings implements ClientHoldings {
     return this.#entries.has(entry);
   }
 
+  /**
+   * To be called when memory is short. Closes a tenth of the connections that have not logged in within 5 seconds, even
+   * when no data is kept for them.
+   */
   relieve(): void {
     const nowMs = this.nowMs();
     const late = [...this.#entries].filter((entry) => nowMs - entry.openedMs > loginMs && !entry.isProven());

@@ -29,16 +29,6 @@ export interface FileWatchOptions {
   readonly look?: (file: string) => Promise<string>;
 }
 
-/** A running file watch. Its timers do not keep the process alive. */
-export interface FileWatch {
-  /**
-   * Replaces the set of watched files.
-   * @param files absolute path → the {@link signatureOf} of the content that the caller has read
-   */
-  setFiles(files: ReadonlyMap<string, string>): void;
-  close(): void;
-}
-
 /** A text that changes whenever the file changes: device, inode, size and times. */
 export function signatureOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
@@ -61,7 +51,10 @@ export function watchFiles(options: FileWatchOptions): FileWatch {
   return new PolledFileWatch(options);
 }
 
-class PolledFileWatch implements FileWatch {
+/** A running file watch. Its timers do not keep the process alive. */
+export type FileWatch = Pick<PolledFileWatch, keyof PolledFileWatch>;
+
+class PolledFileWatch {
   readonly #options: FileWatchOptions;
   readonly #restMs: number;
   readonly #lookOne: (file: string) => Promise<string>;
@@ -84,6 +77,10 @@ class PolledFileWatch implements FileWatch {
     this.#poll = setInterval(() => void this.#look(), options.pollMs ?? 400).unref();
   }
 
+  /**
+   * Replaces the set of watched files.
+   * @param files absolute path → the {@link signatureOf} of the content that the caller has read
+   */
   setFiles(files: ReadonlyMap<string, string>): void {
     this.#known = new Map(files);
     this.#generation += 1;

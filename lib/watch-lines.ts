@@ -2,7 +2,7 @@
 // inside a character, and an object of 1.5 MB arrives in dozens of chunks. Joining them again after every chunk would
 // take quadratic time.
 
-import { MalformedAnswer } from './json/malformed-json.ts';
+import { MalformedAnswer } from './json/json-scan.ts';
 
 /**
  * Longest line in bytes. etcd accepts objects up to about 1.5 MB; as JSON with base64 and escapes they stay below this

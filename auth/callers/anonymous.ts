@@ -6,7 +6,7 @@ import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { AnonymousConfig } from '../jwt/authentication-config.ts';
-import { headerValues } from './header-values.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import { anonymousName, unauthenticatedGroup } from './reserved.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 

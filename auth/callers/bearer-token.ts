@@ -3,7 +3,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';
-import { headerValues } from './header-values.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 
 /** The content of the Authorization header. At most one of the two fields is set; without such a header neither is. */
 export interface BearerHeader {

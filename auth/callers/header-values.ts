@@ -1,21 +1,7 @@
-// Reads header values from flat raw lists (rule "raw headers only"). Values have one latin1 character for each byte,
-// but identities are UTF-8 and must be decoded.
+// Decodes header values: they have one latin1 character for each byte, but identities are UTF-8.
 
 const plain = /^[\t\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/**
- * All values of one header in order, not decoded.
- * @param lowerName the header name in lower case
- */
-export function headerValues(rawHeaders: readonly string[], lowerName: string): string[] {
-  const values: string[] = [];
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
-    if (name.length === lowerName.length && name.toLowerCase() === lowerName) values.push(rawHeaders[index + 1] ?? '');
-  }
-  return values;
-}
 
 /** Decodes a header value as UTF-8; undefined when its bytes are not valid UTF-8. */
 export function decodeHeaderText(latin1: string): string | undefined {

@@ -4,7 +4,8 @@
 // request is forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isOws, withoutEnds } from '../../lib/text/text-ends.ts';
-import { decodeHeaderText, headerValues } from './header-values.ts';
+import { decodeHeaderText } from './header-values.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 
 const tokenPrefix = 'base64url.bearer.authorization.k8s.io.';
 

@@ -4,7 +4,7 @@
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js';
 import { addPattern, makeClaimEnvironment, ownMethods, ownName, setFunctions } from './claim-functions.ts';
 import type { Patterns } from './claim-functions.ts';
-import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
+import { PatternError } from '../../lib/text/go-pattern.ts';
 import { isJsonObject } from '../../lib/json/strict-json.ts';
 import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
 

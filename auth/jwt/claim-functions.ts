@@ -50,7 +50,7 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   registerTextMethods(environment);
   registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
     const compiled = patterns.get(pattern);
-    // Compiled patterns must not get line feeds or long texts, and do not check that themselves.
+    // Matching does not check the length of a text itself. A text with line feeds is refused, too.
     if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
       throw new Error('cannot be matched');
     return compiled(text);

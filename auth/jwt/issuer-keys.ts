@@ -14,22 +14,6 @@ export interface IssuerAddress {
   readonly certificateAuthority: string | undefined;
 }
 
-/** The keys of a provider, kept up to date until close(). */
-export interface IssuerKeys {
-  /** The current keys; undefined before the first successful fetch, and when the keys are too old to be trusted. */
-  current(): SigningKeys | undefined;
-  /** Waits for a fetch in progress, then returns the current keys. Undefined when there are still none. */
-  first(): Promise<SigningKeys | undefined>;
-  /**
-   * Starts or joins a fetch that begins after this call, and returns the new keys; undefined when they are still the
-   * same as `tried`.
-   */
-  changed(tried: SigningKeys): Promise<SigningKeys | undefined>;
-  /** Why the last fetch failed; undefined when it succeeded. */
-  fault(): string | undefined;
-  close(): void;
-}
-
 /** When the provider's documents are fetched. All times in milliseconds. */
 export interface IssuerTiming {
   /** Time between regular fetches. A key that the provider has withdrawn is refused after this time at the latest. */
@@ -76,7 +60,10 @@ export function followIssuerKeys(issuer: IssuerAddress, options: IssuerKeysOptio
   return keys;
 }
 
-class FollowedKeys implements IssuerKeys {
+/** The keys of a provider, kept up to date until close(). */
+export type IssuerKeys = Omit<FollowedKeys, 'start'>;
+
+class FollowedKeys {
   readonly #issuer: IssuerAddress;
   readonly #options: IssuerKeysOptions;
   readonly #timing: IssuerTiming;
@@ -107,15 +94,21 @@ class FollowedKeys implements IssuerKeys {
     this.#get = (address) => fetch(address, issuer);
   }
 
+  /** The current keys; undefined before the first successful fetch, and when the keys are too old to be trusted. */
   current(): SigningKeys | undefined {
     return this.#now() - this.#fetchedAtMs > this.#timing.maxAgeMs ? undefined : this.#keys;
   }
 
+  /** Waits for a fetch in progress, then returns the current keys. Undefined when there are still none. */
   async first(): Promise<SigningKeys | undefined> {
     await this.#fetching;
     return this.current();
   }
 
+  /**
+   * Starts or joins a fetch that begins after this call, and returns the new keys; undefined when they are still the
+   * same as `tried`.
+   */
   async changed(tried: SigningKeys): Promise<SigningKeys | undefined> {
     // A fetch in progress may have begun before the new key was published, so it is not enough.
     await this.#fetching;
@@ -126,6 +119,7 @@ class FollowedKeys implements IssuerKeys {
     return found === tried ? undefined : found;
   }
 
+  /** Why the last fetch failed; undefined when it succeeded. */
   fault(): string | undefined {
     return this.#fault;
   }

@@ -26,19 +26,6 @@ export interface JwtOptions extends JwtUserOptions {
   readonly now?: () => number;
 }
 
-/**
- * Authenticates callers by tokens of the configured providers. It throws UNAUTHENTICATED for tokens of other issuers,
- * and returns undefined without a token.
- */
-export interface JwtAuthenticator {
-  readonly authenticate: Authenticator;
-  /** Replaces the configuration. Keys of providers whose address stays the same are kept; cached tokens are dropped. */
-  replace(list: readonly JwtAuthenticatorConfig[]): void;
-  /** The current faults of providers, one text for each. */
-  faults(): readonly string[];
-  close(): void;
-}
-
 /** The configuration of a provider, and its keys. */
 interface Provider {
   readonly config: JwtAuthenticatorConfig;
@@ -65,16 +52,15 @@ const notBeforeLeewayMs = 60_000;
 
 /** Makes an authenticator without providers; call replace() to configure some. */
 export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
-  const tokens = new JwtTokens(options);
-  return {
-    authenticate: ({ rawHeaders }) => tokens.authenticate(rawHeaders),
-    replace: (list) => tokens.replace(list),
-    faults: () => tokens.faults(),
-    close: () => tokens.close(),
-  };
+  return new JwtTokens(options);
 }
 
-/** Providers, their keys, and cached tokens. */
+/**
+ * Authenticates callers by tokens of the configured providers. It throws UNAUTHENTICATED for tokens of other issuers,
+ * and returns undefined without a token.
+ */
+export type JwtAuthenticator = Pick<JwtTokens, keyof JwtTokens>;
+
 class JwtTokens {
   readonly #options: JwtOptions;
   readonly #now: () => number;
@@ -95,7 +81,7 @@ class JwtTokens {
     this.#now = options.now ?? Date.now;
   }
 
-  authenticate(rawHeaders: readonly string[]): User | Promise<User> | undefined {
+  readonly authenticate: Authenticator = ({ rawHeaders }) => {
     if (this.#providers.size === 0) return undefined;
     // As in kube-apiserver, the Authorization header is tried first, then the WebSocket subprotocol; one valid token is
     // enough.
@@ -108,8 +94,9 @@ class JwtTokens {
     } catch (error) {
       return this.#bySocket(rawHeaders, error);
     }
-  }
+  };
 
+  /** Replaces the configuration. Keys of providers whose address stays the same are kept; cached tokens are dropped. */
   replace(list: readonly JwtAuthenticatorConfig[]): void {
     const kept = new Map<string, IssuerKeys>();
     const next = new Map<string, Provider>();
@@ -125,6 +112,7 @@ class JwtTokens {
     this.#verified = makeRecent({ maxEntries: maxTokens });
   }
 
+  /** The current faults of providers, one text for each. */
   faults(): readonly string[] {
     return [...this.#providers].flatMap(([url, { keys }]) => {
       const fault = keys.fault();

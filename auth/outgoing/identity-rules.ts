@@ -8,9 +8,8 @@ import { identityTextFault, makeUser } from '../../cache/model/user.ts';
 import { hasTooManyParts, mostParts } from '../../lib/yaml/yaml-parts.ts';
 import type { User } from '../../cache/model/user.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
-import { compileGoPattern } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
-import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
+import { compileGoPattern, PatternError } from '../../lib/text/go-pattern.ts';
 import { refuseOwnNames } from '../callers/reserved.ts';
 
 /** Annotation on a cluster-gateway Secret with rules for that cluster only. */

@@ -29,22 +29,6 @@ export interface HubAccess {
   readonly transportKey: string;
 }
 
-/** Where requests to the hub go and with which credential. */
-export interface HubConnection {
-  /** Where the connection was configured, for messages: the kubeconfig file and context, or `in-cluster`. */
-  readonly origin: string;
-  /** The present address and credential. Call it for every request, since both may change. */
-  current(): HubAccess;
-  /** Why the last change of the files could not be used; undefined when the files are good. Contains no secret. */
-  problem(): string | undefined;
-  /**
-   * Reads the files again now, for example after a 401 of the hub. Never rejects; faults are reported by `problem()`.
-   */
-  reload(): Promise<void>;
-  /** Stops watching the files and ends running exec plugins. */
-  close(): void;
-}
-
 export interface HubConnectionOptions {
   /** Called with a message when changed files cannot be used, and with undefined when they can be used again. */
   readonly onProblem?: (problem: string | undefined) => void;
@@ -159,16 +143,11 @@ async function startConnection(
 ): Promise<HubConnection> {
   const connection = new WatchedConnection(file, options, read, faultOf);
   await connection.start();
-  return {
-    get origin() {
-      return connection.origin;
-    },
-    current: () => connection.current(),
-    problem: () => connection.problem,
-    reload: () => connection.reload(),
-    close: () => connection.close(),
-  };
+  return connection;
 }
+
+/** Where requests to the hub go and with which credential. */
+export type HubConnection = Omit<WatchedConnection, 'start'>;
 
 /** Holds the last usable address and credential, and reads the files again when they change. */
 class WatchedConnection {
@@ -182,8 +161,9 @@ class WatchedConnection {
   #drafts: ReadonlyMap<string, ClusterDraft> = new Map();
   #access: { readonly key: string; readonly value: HubAccess } | undefined;
   #work: Promise<void> = Promise.resolve();
+  /** Where the connection was configured, for messages: the kubeconfig file and context, or `in-cluster`. */
   origin: string;
-  problem: string | undefined;
+  #problem: string | undefined;
 
   constructor(
     file: string,
@@ -213,11 +193,20 @@ class WatchedConnection {
     this.#reread = setInterval(() => void this.reload(), this.#options.rereadMs ?? 60_000).unref();
   }
 
+  /** The present address and credential. Call it for every request, since both may change. */
   current(): HubAccess {
     if (this.#access === undefined) throw new Error(`${this.#file}: nothing was loaded`);
     return this.#access.value;
   }
 
+  /** Why the last change of the files could not be used; undefined when the files are good. Contains no secret. */
+  problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /**
+   * Reads the files again now, for example after a 401 of the hub. Never rejects; faults are reported by `problem()`.
+   */
   async reload(): Promise<void> {
     this.#work = this.#work
       .then(() => this.#load())
@@ -230,6 +219,7 @@ class WatchedConnection {
     await this.#work;
   }
 
+  /** Stops watching the files and ends running exec plugins. */
   close(): void {
     this.#stopping.abort();
     clearInterval(this.#reread);
@@ -258,8 +248,8 @@ class WatchedConnection {
   }
 
   #setProblem(problem: string | undefined): void {
-    if (problem === this.problem) return;
-    this.problem = problem;
+    if (problem === this.#problem) return;
+    this.#problem = problem;
     this.#options.onProblem?.(problem);
   }
 }

@@ -1,6 +1,8 @@
 // Parses the hub's answers: pages of lists, watch events, objects and Status errors. An object without name or uid
 // could not be matched with its later events, so an answer that contains one is rejected as a whole.
-import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
+import { isRecord } from '../../lib/json/record.ts';
+import type { JsonRecord } from '../../lib/json/record.ts';
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import type { HubObject } from './hub-types.ts';
 
 /** One page of a paged list. */
@@ -23,8 +25,6 @@ export interface StatusAnswer {
   readonly code: number;
   readonly reason: string;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Parses the body of a list answer. @throws MalformedAnswer */
 export function readPage(body: Buffer): Page {
@@ -70,7 +70,7 @@ export function readStatus(body: Buffer): StatusAnswer {
   }
 }
 
-function statusOf(status: Json | undefined): StatusAnswer {
+function statusOf(status: JsonRecord | undefined): StatusAnswer {
   if (status?.['kind'] !== 'Status') return { code: 0, reason: '' };
   const { code, reason } = status;
   return { code: typeof code === 'number' ? code : 0, reason: typeof reason === 'string' ? reason : '' };
@@ -101,7 +101,7 @@ function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObj
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-function parse(text: string): Json {
+function parse(text: string): JsonRecord {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -114,6 +114,6 @@ function parse(text: string): Json {
   return record;
 }
 
-function recordOf(value: unknown): Json | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+function recordOf(value: unknown): JsonRecord | undefined {
+  return isRecord(value) ? value : undefined;
 }

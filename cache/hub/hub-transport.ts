@@ -3,7 +3,8 @@
 // start on them. (Destroying an agent would cut running requests.)
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
-import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';
+import { checkServerIdentity, createSecureContext } from 'node:tls';
+import { systemRoots } from '../../lib/system-roots.ts';
 import type { HubAccess } from './hub-connection.ts';
 import type { Credential } from '../model/records.ts';
 
@@ -76,13 +77,4 @@ export function makeHubTransport(access: HubAccess, certificate: Credential['cli
       for (const agent of agents) agent.destroy();
     },
   };
-}
-
-/**
- * The root certificates of the operating system. A minimal container image may have none; then the roots that come with
- * Node.
- */
-function systemRoots(): string[] {
-  const system = getCACertificates('system');
-  return system.length > 0 ? [...system, ...getCACertificates('extra')] : getCACertificates('default');
 }

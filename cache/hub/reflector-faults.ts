@@ -1,6 +1,6 @@
 // Classifies failures of a reflector's list and watch requests, and says what the reflector should do after each.
 import { GatewayError } from '../model/errors.ts';
-import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from './hub-events.ts';
 import { missingRule, resourceLabel } from './hub-paths.ts';
 import type { HubAnswer, HubStream, WatchedResource } from './hub-types.ts';

@@ -41,17 +41,6 @@ export interface FollowedResource extends ReflectorState {
   readonly objects: number;
 }
 
-export interface HubSourcesHandle {
-  /**
-   * Resolves when every source has applied its clusters once. Never rejects. After an early `close` it stays pending.
-   */
-  readonly synced: Promise<void>;
-  /** The problems that the sources have now, such as a missing RBAC rule. Empty when all is well. */
-  problems(): readonly SourceProblem[];
-  followed(): readonly FollowedResource[];
-  close(): void;
-}
-
 /**
  * Which resource to watch in order to learn that the hub got a new kind: CustomResourceDefinitions. Only their metadata
  * is read.
@@ -85,7 +74,13 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
   return sources;
 }
 
-class HubSources implements HubSourcesHandle {
+/** Sources of clusters on the hub, while they run. */
+export type HubSourcesHandle = Omit<HubSources, 'schedule'>;
+
+class HubSources {
+  /**
+   * Resolves when every source has applied its clusters once. Never rejects. After an early `close` it stays pending.
+   */
   readonly synced: Promise<void>;
   readonly #options: HubSourcesOptions;
   readonly #book: ProblemBook;
@@ -121,6 +116,7 @@ class HubSources implements HubSourcesHandle {
     }
   }
 
+  /** The problems that the sources have now, such as a missing RBAC rule. Empty when all is well. */
   problems(): readonly SourceProblem[] {
     return this.#book.list();
   }

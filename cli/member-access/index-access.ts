@@ -1,6 +1,7 @@
 // The rights that the index needs in a member cluster. They are given to the user `portcullis:index`, whom the gateway
 // impersonates for that purpose. Security: Secrets become readable only when they are among the chosen resources; `*`
 // includes them.
+import { defaultResources } from '../../lib/indexed-resources.ts';
 import { usageFailure } from '../failure.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
@@ -20,44 +21,10 @@ const always: readonly PolicyRule[] = [
 ];
 
 /**
- * The resources that the gateway indexes by default. A test compares the list with defaultResources in
- * search/sync/discover/selection.ts.
- */
-export const defaultIndexResources: readonly string[] = [
-  'pods',
-  'services',
-  'configmaps',
-  'nodes',
-  'namespaces',
-  'serviceaccounts',
-  'persistentvolumes',
-  'persistentvolumeclaims',
-  'resourcequotas',
-  'limitranges',
-  'replicationcontrollers',
-  'deployments.apps',
-  'statefulsets.apps',
-  'daemonsets.apps',
-  'replicasets.apps',
-  'jobs.batch',
-  'cronjobs.batch',
-  'ingresses.networking.k8s.io',
-  'networkpolicies.networking.k8s.io',
-  'horizontalpodautoscalers.autoscaling',
-  'poddisruptionbudgets.policy',
-  'storageclasses.storage.k8s.io',
-  'customresourcedefinitions.apiextensions.k8s.io',
-  `roles.${rbac}`,
-  `rolebindings.${rbac}`,
-  `clusterroles.${rbac}`,
-  `clusterrolebindings.${rbac}`,
-];
-
-/**
  * RBAC rules for `portcullis:index`: what it always needs, and the right to read the chosen resources.
- * @param chosen entries of `--index-resources`; the default is {@link defaultIndexResources}
+ * @param chosen entries of `--index-resources`; the default is {@link defaultResources}
  */
-export function indexRules(chosen: readonly string[] = defaultIndexResources): readonly PolicyRule[] {
+export function indexRules(chosen: readonly string[] = defaultResources): readonly PolicyRule[] {
   const groups = new Map<string, Set<string>>();
   for (const entry of chosen) {
     const { group, resource } = readResource(entry);

@@ -3,7 +3,7 @@
 // only protobuf gets 406; Kubernetes clients then ask again for JSON.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 
 /**
  * The form of an answer. `as` is the kind the client wants instead of the object itself, as in `Accept:

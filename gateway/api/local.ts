@@ -17,7 +17,7 @@ import { healthResponse } from '../operations/health.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { answerIndex } from './index/index-answers.ts';
 import type { IndexAnswers } from './index/index-answers.ts';
-import { aggregatedIndexGroups, indexGroupEntries } from './index/index-groups.ts';
+import { indexGroups } from './index/index-groups.ts';
 import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
 import { queryValue } from '../request/request-info.ts';
@@ -26,7 +26,7 @@ import { answerResource } from './clusters/served-resource.ts';
 import type { ServedResource } from './clusters/served-resource.ts';
 import { watchResource } from './clusters/served-watch.ts';
 import type { WatchParts } from './clusters/served-watch.ts';
-import { jsonResponse } from '../status.ts';
+import { jsonResponse, notServed } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
@@ -95,10 +95,6 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   };
 }
 
-function notServed(): GatewayError {
-  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
-}
-
 interface ObjectAnswers {
   resource(surface: SurfaceOf<'resource'>): ServedResource;
   answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
@@ -125,7 +121,7 @@ function makeDiscoveryAnswers(
   groups: readonly ApiGroup[],
   hasIndex: boolean,
 ): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
-  const documents = hasIndex ? makeDiscovery(groups, indexGroupEntries, aggregatedIndexGroups) : makeDiscovery(groups);
+  const documents = makeDiscovery(groups, hasIndex ? indexGroups : []);
   const aggregated = new Map(
     (['api', 'apis'] as const).flatMap((document) =>
       ['v2', 'v2beta1'].map((version) => [

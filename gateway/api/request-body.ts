@@ -1,7 +1,7 @@
 // Reads the whole body of a request that the gateway answers itself. Size and time are limited here, because the
 // listener's own limits are made for bodies that are streamed to a member.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
 /**

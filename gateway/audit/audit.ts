@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import type { AuditConfig } from './config.ts';
-import { startAuditFile } from './sinks/file.ts';
+import { AuditFile } from './sinks/file.ts';
 import { count, makeAuditCounts, registerAuditMetrics } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
 import { noOverflowPolicy, readOverflowPolicy } from './overflow.ts';
@@ -15,7 +15,7 @@ import { AuditRecorder } from './recorder.ts';
 import type { Audit } from './recorder.ts';
 import type { AuditSink, SinkEvents } from './sinks/sink.ts';
 import { Spool } from './sinks/spool.ts';
-import { startAuditWebhook } from './sinks/webhook.ts';
+import { AuditWebhook } from './sinks/webhook.ts';
 import { makeWebhookClient } from './sinks/webhook-client.ts';
 import type { Log } from '../operations/log.ts';
 import type { Reloading } from '../start/reloading.ts';
@@ -131,7 +131,7 @@ async function openSinks(
   };
   const sinks: AuditSink[] = [];
   if (logConfig !== undefined) {
-    sinks.push(open('--audit-log-path', logConfig.path, () => startAuditFile({ ...logConfig, events: events('log') })));
+    sinks.push(open('--audit-log-path', logConfig.path, () => new AuditFile({ ...logConfig, events: events('log') })));
   }
   if (webhook === undefined) return { sinks, spool: undefined, close: () => undefined };
   const client = await makeWebhookClient(webhook.configFile, (problem) => {
@@ -141,6 +141,6 @@ async function openSinks(
   const folder = join(dataDir, 'audit-spool');
   const spool = open('--data-dir', folder, () => new Spool(folder, webhook.spoolBytes));
   const { mode, batch, initialBackoffMs } = webhook;
-  sinks.push(startAuditWebhook({ mode, batch, initialBackoffMs, send: client.send, spool, events: events('webhook') }));
+  sinks.push(new AuditWebhook({ mode, batch, initialBackoffMs, send: client.send, spool, events: events('webhook') }));
   return { sinks, spool, close: () => client.close() };
 }

@@ -3,6 +3,8 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
+import { flagOf } from '../config/values.ts';
+import type { Fault, Given } from '../config/values.ts';
 import type { BatchOptions } from './sinks/webhook.ts';
 
 /** Where audit events are written and which policies apply. Paths are absolute. */
@@ -37,29 +39,6 @@ export interface AuditWebhookConfig {
   readonly spoolBytes: number;
 }
 
-type Numeric = string | number;
-
-/**
- * Audit settings before they are checked. From flags they are all text; the configuration file may also hold numbers.
- */
-export interface AuditInput {
-  readonly auditPolicyFile?: string;
-  readonly auditOverflowPolicyFile?: string;
-  readonly auditLogPath?: string;
-  readonly auditLogMaxage?: Numeric;
-  readonly auditLogMaxbackup?: Numeric;
-  readonly auditLogMaxsize?: Numeric;
-  readonly auditWebhookConfigFile?: string;
-  readonly auditWebhookMode?: string;
-  readonly auditWebhookBatchBufferSize?: Numeric;
-  readonly auditWebhookBatchMaxSize?: Numeric;
-  readonly auditWebhookBatchMaxWait?: string;
-  readonly auditWebhookBatchThrottleQps?: Numeric;
-  readonly auditWebhookBatchThrottleBurst?: Numeric;
-  readonly auditWebhookInitialBackoff?: string;
-  readonly auditWebhookSpoolMaxsize?: Numeric;
-}
-
 /**
  * kube-apiserver's defaults (pkg/server/options/audit.go), except that of auditWebhookSpoolMaxsize: only the gateway
  * can store events on disk while the webhook fails.
@@ -78,29 +57,29 @@ export const auditDefaults = {
   auditWebhookSpoolMaxsize: 100,
 } as const;
 
-const text = z.string().min(1);
-const numeric = z.union([z.number(), text]);
+const text = z.string().min(1).optional();
+const numeric = z.union([z.number(), z.string().min(1)]).optional();
 
 /** Schema of the audit settings in the configuration file. */
 export const auditFileFields = {
-  auditPolicyFile: text.optional(),
-  auditOverflowPolicyFile: text.optional(),
-  auditLogPath: text.optional(),
-  auditLogMaxage: numeric.optional(),
-  auditLogMaxbackup: numeric.optional(),
-  auditLogMaxsize: numeric.optional(),
-  auditWebhookConfigFile: text.optional(),
-  auditWebhookMode: text.optional(),
-  auditWebhookBatchBufferSize: numeric.optional(),
-  auditWebhookBatchMaxSize: numeric.optional(),
-  auditWebhookBatchMaxWait: text.optional(),
-  auditWebhookBatchThrottleQps: numeric.optional(),
-  auditWebhookBatchThrottleBurst: numeric.optional(),
-  auditWebhookInitialBackoff: text.optional(),
-  auditWebhookSpoolMaxsize: numeric.optional(),
+  auditPolicyFile: text,
+  auditOverflowPolicyFile: text,
+  auditLogPath: text,
+  auditLogMaxage: numeric,
+  auditLogMaxbackup: numeric,
+  auditLogMaxsize: numeric,
+  auditWebhookConfigFile: text,
+  auditWebhookMode: text,
+  auditWebhookBatchBufferSize: numeric,
+  auditWebhookBatchMaxSize: numeric,
+  auditWebhookBatchMaxWait: text,
+  auditWebhookBatchThrottleQps: numeric,
+  auditWebhookBatchThrottleBurst: numeric,
+  auditWebhookInitialBackoff: text,
+  auditWebhookSpoolMaxsize: numeric,
 };
+export type AuditInput = Given<typeof auditFileFields>;
 
-type Fault = (flag: string, message: string) => void;
 type PathName = 'auditPolicyFile' | 'auditOverflowPolicyFile' | 'auditLogPath' | 'auditWebhookConfigFile';
 type NumberName = {
   [K in keyof typeof auditDefaults]: (typeof auditDefaults)[K] extends number ? K : never;
@@ -204,8 +183,4 @@ function durationOf(
   if (value === undefined || value === 0)
     fault(flagOf(name), `"${written}" is not a duration, for example 10s or 1m30s`);
   return value ?? 0;
-}
-
-function flagOf(name: string): string {
-  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

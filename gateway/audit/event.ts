@@ -68,16 +68,12 @@ export function eventLine(event: AuditEvent): string {
   return `${line}}}`;
 }
 
+const furtherFields = ['namespace', 'name', 'uid', 'apiGroup', 'apiVersion', 'resourceVersion', 'subresource'] as const;
+
 /** `resource` is always written first, so every other field can begin with a comma. */
 function objectRefJson(ref: ObjectReference): string {
   let text = `{"resource":${JSON.stringify(ref.resource)}`;
-  if (ref.namespace !== '') text += `,"namespace":${JSON.stringify(ref.namespace)}`;
-  if (ref.name !== '') text += `,"name":${JSON.stringify(ref.name)}`;
-  if (ref.uid !== '') text += `,"uid":${JSON.stringify(ref.uid)}`;
-  if (ref.apiGroup !== '') text += `,"apiGroup":${JSON.stringify(ref.apiGroup)}`;
-  if (ref.apiVersion !== '') text += `,"apiVersion":${JSON.stringify(ref.apiVersion)}`;
-  if (ref.resourceVersion !== '') text += `,"resourceVersion":${JSON.stringify(ref.resourceVersion)}`;
-  if (ref.subresource !== '') text += `,"subresource":${JSON.stringify(ref.subresource)}`;
+  for (const field of furtherFields) if (ref[field] !== '') text += `,"${field}":${JSON.stringify(ref[field])}`;
   return `${text}}`;
 }
 

@@ -1,7 +1,17 @@
 // Reads name, namespace, uid and resourceVersion from an object in the protobuf form of Kubernetes (message Unknown in
 // k8s.io/apimachinery/pkg/runtime/generated.proto, ObjectMeta in pkg/apis/meta/v1/generated.proto). Security: a client
 // sent the bytes and they may end anywhere, so every length is checked before it is used.
-import type { BodyMetadata } from './body-metadata.ts';
+
+/**
+ * Metadata of the object in a request body, as far as an audit event's objectRef shows it. A field is absent when the
+ * body does not have it.
+ */
+export interface BodyMetadata {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
 
 /** The four bytes before every protobuf body of Kubernetes (runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0', 'latin1');

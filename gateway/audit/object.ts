@@ -2,7 +2,7 @@
 // cluster. kube-apiserver fills the objectRef of a create or update from the body; without it, an event would not say
 // what was created. Bodies may have megabytes, so only these four short texts are kept.
 import { protobufMetadata } from './object-protobuf.ts';
-import type { BodyMetadata } from './body-metadata.ts';
+import type { BodyMetadata } from './object-protobuf.ts';
 
 /** Gets the chunks of a request body one after the other and remembers the metadata of the object in it. */
 export interface BodyMetadataReader {

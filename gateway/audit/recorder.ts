@@ -1,7 +1,7 @@
 // Writes the audit events of requests, and refuses a request that could not be recorded. It must refuse before anything
 // is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { Authenticated, Observed } from '../exchange.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { makeAuditClock } from './clock.ts';
@@ -17,18 +17,6 @@ import type { AuditSink } from './sinks/sink.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditedState } from './trail.ts';
 
-/** The audit log as the request chain uses it. */
-export interface Audit {
-  /**
-   * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
-   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
-   * that the request goes on unrecorded
-   */
-  begin(state: Authenticated): Promise<void> | undefined;
-  /** Called when the answer has ended; writes the last events. */
-  end(state: Observed): void;
-}
-
 /** Policies, sinks and counters of the audit log. */
 export interface AuditRules {
   readonly policy: () => AuditPolicy;
@@ -37,8 +25,11 @@ export interface AuditRules {
   readonly counts: AuditCounts;
 }
 
+/** The audit log as the request chain uses it. */
+export type Audit = Pick<AuditRecorder, keyof AuditRecorder>;
+
 /** Writes the audit events of requests to all sinks. */
-export class AuditRecorder implements Audit {
+export class AuditRecorder {
   readonly #rules: AuditRules;
   readonly #timestamp = makeAuditClock();
 
@@ -46,6 +37,11 @@ export class AuditRecorder implements Audit {
     this.#rules = rules;
   }
 
+  /**
+   * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
+   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
+   * that the request goes on unrecorded
+   */
   begin(state: Authenticated): Promise<void> | undefined {
     const { policy, overflow, sinks, counts } = this.#rules;
     const info = plainInfo(state);
@@ -70,6 +66,7 @@ export class AuditRecorder implements Audit {
     });
   }
 
+  /** Called when the answer has ended; writes the last events. */
   end(observed: Observed): void {
     const state = observed as AuditedState;
     const { audit: trail, longRunning, error } = state.observation;

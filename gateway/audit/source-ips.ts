@@ -2,7 +2,7 @@
 // k8s.io/apimachinery/pkg/util/net). Security: only the last address, that of the connection, is certain. The client
 // may have invented the others.
 import { isIP } from 'node:net';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /** At most so many addresses are taken from X-Forwarded-For, so that a client cannot make events long. */

@@ -3,10 +3,10 @@
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import { auditedUserAgent } from './event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';
-import type { BodyMetadata } from './body-metadata.ts';
+import type { BodyMetadata } from './object-protobuf.ts';
 import type { BodyMetadataReader } from './object.ts';
 import type { AuditStage } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';

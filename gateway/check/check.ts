@@ -27,7 +27,7 @@ import { settingsWeaknesses } from './settings.ts';
 import { authenticationWeaknesses, rulesWeaknesses, tokenFileWeaknesses } from './users.ts';
 import { bySeverity } from './weakness.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
-import type { CheckOptions } from './check-options.ts';
+import type { CheckOptions } from './weakness.ts';
 
 /** Checks the configuration that these flags give. What `serve` would refuse is returned in `unread`. */
 export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {

@@ -14,7 +14,7 @@ import type { Config } from '../config/configuration.ts';
 import { makeLog } from '../operations/log.ts';
 import { startSources } from '../start/sources.ts';
 import type { Sources } from '../start/sources.ts';
-import type { CheckOptions } from './check-options.ts';
+import type { CheckOptions } from './weakness.ts';
 import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';

@@ -1,8 +1,7 @@
 // Checks the database of the index: whether `serve` could use it, and whether others could read what goes there.
 import { isThisMachine, serverAddress } from '../../search/stores/postgres/connection/address.ts';
 import type { IndexStoreConfig } from '../config/index-store-config.ts';
-import type { CheckOptions } from './check-options.ts';
-import type { Weakness } from './weakness.ts';
+import type { CheckOptions, Weakness } from './weakness.ts';
 
 /** @throws GatewayError (rejects) INDEX_UNAVAILABLE with what keeps `serve` from using it, and what to do */
 export async function indexStoreWeaknesses(store: IndexStoreConfig, options: CheckOptions): Promise<Weakness[]> {

@@ -1,6 +1,14 @@
 // What `portcullis check` finds. Findings may end up in the log of a CI system, so they name files, clusters and users,
 // but never contain a token or key.
 
+/** Options of `portcullis check`. */
+export interface CheckOptions {
+  /** True to read files only: no cluster and no hub is asked, and no exec plugin is run. */
+  readonly offline: boolean;
+  readonly nowMs: number;
+  readonly version: string;
+}
+
 /**
  * What somebody can gain from a weakness: the rights of other users (high), some rights (medium), or a step towards
  * rights (low).

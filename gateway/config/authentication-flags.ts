@@ -38,13 +38,9 @@ export function readAuthenticationFlags(
   const { authenticationConfig: configFile, anonymousAuth: said } = given;
   const anonymousAuth = typeof said === 'string' ? booleans.get(said) : said;
   if (said !== undefined && anonymousAuth === undefined) fault('--anonymous-auth', 'must be true or false');
-  if (isSelf && configFile !== undefined)
-    fault(
-      '--authentication-config',
-      'cannot be used with --identity=self, which has one generated token and no other users',
-    );
-  if (isSelf && anonymousAuth === true)
-    fault('--anonymous-auth', 'cannot be used with --identity=self, which has one generated token and no other users');
+  const refused = 'cannot be used with --identity=self, which has one generated token and no other users';
+  if (isSelf && configFile !== undefined) fault('--authentication-config', refused);
+  if (isSelf && anonymousAuth === true) fault('--anonymous-auth', refused);
   return Object.freeze({ configFile, anonymousAuth });
 }
 

@@ -11,11 +11,11 @@ import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { importFileFields, readImportConfig } from './import-config.ts';
-import type { ImportConfig, ImportInput } from './import-config.ts';
+import type { ImportConfig } from './import-config.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
-import { definedOf, listOf } from './values.ts';
-import type { Fault } from './values.ts';
+import { definedOf, flagOf, listOf } from './values.ts';
+import type { Fault, Given } from './values.ts';
 
 /** The proxy server of konnectivity, with the names of cluster-gateway's flags. Paths are absolute. */
 export interface ClusterProxy {
@@ -80,39 +80,7 @@ export interface SharedServing {
   readonly apiServices: readonly string[];
 }
 
-/** Settings of the hub as the operator wrote them, under the names of the flags. */
-export interface HubInput extends ImportInput {
-  readonly hubKubeconfig?: string;
-  readonly sources?: string;
-  readonly secretNamespace?: string;
-  readonly secretNamespaces?: string;
-  readonly managedServiceAccount?: string;
-  readonly karmadaNamespace?: string;
-  /** Value of `--allow-exec`: the command lines that exec credentials on the hub may run, one or several. */
-  readonly allowExec?: string | readonly string[];
-  readonly allowExecEnv?: string;
-  readonly allowMemberAddresses?: string;
-  readonly refuseMemberAddresses?: string;
-  readonly proxyHost?: string;
-  readonly proxyPort?: string;
-  readonly proxyCaCert?: string;
-  readonly proxyCert?: string;
-  readonly proxyKey?: string;
-  readonly authorizeVerb?: string;
-  readonly subpathAuthorization?: boolean;
-  readonly authorizeProxySubpath?: boolean;
-  readonly apiAudiences?: string;
-  readonly hubOrigins?: string;
-  readonly authenticationTokenWebhookCacheTtl?: string;
-  readonly authorizationWebhookCacheAuthorizedTtl?: string;
-  readonly authorizationWebhookCacheUnauthorizedTtl?: string;
-  readonly clusterGatewayApi?: boolean;
-  readonly servingSecret?: string;
-  readonly servingNames?: string;
-  readonly apiServices?: string;
-}
-
-const text = z.string().min(1);
+const text = z.string().min(1).optional();
 
 /**
  * Schema of the hub settings in the configuration file. Alternative names, which some flags have, are not accepted
@@ -120,33 +88,36 @@ const text = z.string().min(1);
  */
 export const hubFileFields = {
   hubKubeconfig: z.string().optional(),
-  sources: text.optional(),
-  secretNamespace: text.optional(),
-  secretNamespaces: text.optional(),
-  managedServiceAccount: text.optional(),
-  karmadaNamespace: text.optional(),
-  allowExec: z.union([text, z.array(text)]).optional(),
-  allowExecEnv: text.optional(),
-  allowMemberAddresses: text.optional(),
-  refuseMemberAddresses: text.optional(),
-  proxyHost: text.optional(),
-  proxyPort: text.optional(),
-  proxyCaCert: text.optional(),
-  proxyCert: text.optional(),
-  proxyKey: text.optional(),
-  authorizeVerb: text.optional(),
+  sources: text,
+  secretNamespace: text,
+  secretNamespaces: text,
+  managedServiceAccount: text,
+  karmadaNamespace: text,
+  allowExec: z.union([z.string().min(1), z.array(z.string().min(1)).readonly()]).optional(),
+  allowExecEnv: text,
+  allowMemberAddresses: text,
+  refuseMemberAddresses: text,
+  proxyHost: text,
+  proxyPort: text,
+  proxyCaCert: text,
+  proxyCert: text,
+  proxyKey: text,
+  authorizeVerb: text,
   subpathAuthorization: z.boolean().optional(),
-  apiAudiences: text.optional(),
-  hubOrigins: text.optional(),
-  authenticationTokenWebhookCacheTtl: text.optional(),
-  authorizationWebhookCacheAuthorizedTtl: text.optional(),
-  authorizationWebhookCacheUnauthorizedTtl: text.optional(),
+  apiAudiences: text,
+  hubOrigins: text,
+  authenticationTokenWebhookCacheTtl: text,
+  authorizationWebhookCacheAuthorizedTtl: text,
+  authorizationWebhookCacheUnauthorizedTtl: text,
   clusterGatewayApi: z.boolean().optional(),
-  servingSecret: text.optional(),
-  servingNames: text.optional(),
-  apiServices: text.optional(),
+  servingSecret: text,
+  servingNames: text,
+  apiServices: text,
   ...importFileFields,
 };
+
+/** Settings of the hub as the operator wrote them, under the names of the flags. */
+export type HubInput = Given<typeof hubFileFields> & { readonly authorizeProxySubpath?: boolean };
 
 const hubFlags: ReadonlySet<string> = new Set([
   ...Object.keys(hubFileFields).filter((name) => name !== 'hubKubeconfig'),
@@ -314,10 +285,6 @@ function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProx
     certFile: path(given.proxyCert),
     keyFile: path(given.proxyKey),
   };
-}
-
-function flagOf(name: string): string {
-  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';
 import { listOf } from './values.ts';
-import type { Fault } from './values.ts';
+import type { Fault, Given } from './values.ts';
 
 /**
  * Settings for the user that member clusters see (docs/rules.md, "Reserved identities decided once"). Paths are
@@ -30,19 +30,6 @@ export interface IdentityConfig {
   readonly impersonateExtra: readonly string[] | undefined;
 }
 
-/** The identity settings as the operator wrote them, before they are checked. */
-export interface IdentityInput {
-  readonly identityExchange?: string;
-  readonly clusterGatewayProxyConfig?: string;
-  readonly allowPrivilegedIdentity?: boolean;
-  readonly privilegedUser?: string;
-  readonly forwardSystemMasters?: boolean;
-  readonly forwardReserved?: string;
-  readonly serviceAccountIdentity?: string;
-  readonly impersonationMode?: string;
-  readonly impersonateExtra?: string;
-}
-
 const text = z.string().min(1);
 
 /** Schema of the identity settings in the configuration file. */
@@ -56,6 +43,8 @@ export const identityFileFields = {
   impersonationMode: text.optional(),
   impersonateExtra: z.string().optional(),
 };
+/** The identity settings as the operator wrote them; one flag has a second name. */
+export type IdentityInput = Given<typeof identityFileFields> & { readonly clusterGatewayProxyConfig?: string };
 
 /**
  * Checks the identity settings; `fault` is called for each one that is wrong.

@@ -11,9 +11,9 @@ import { parseAllowedSubresources } from '../api/index/index-subresources.ts';
 import type { AllowedSubresources } from '../api/index/index-subresources.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { indexStoreFileFields } from './index-store-config.ts';
-import type { IndexStoreConfig, IndexStoreInput } from './index-store-config.ts';
+import type { IndexStoreConfig } from './index-store-config.ts';
 import { parseSize } from './limits-config.ts';
-import type { Fault } from './values.ts';
+import type { Fault, Given } from './values.ts';
 
 /** Settings of the index: what it holds, and who may see it. */
 export interface IndexConfig {
@@ -46,30 +46,22 @@ export interface IndexConfig {
   readonly startsAtOnce: boolean;
 }
 
-/** The index settings as the operator wrote them, before they are checked. */
-export interface IndexInput extends IndexStoreInput {
-  readonly indexResources?: string | readonly string[];
-  readonly indexClusters?: string;
-  readonly indexMaxBytes?: string | number;
-  readonly indexRightsMaxAge?: string;
-  readonly indexRights?: string;
-  readonly indexIdentity?: string;
-  readonly allowedProxySubresources?: string | readonly string[];
-}
-
 const text = z.string().min(1);
 
 /** Schema of the index settings in the configuration file. */
 export const indexFileFields = {
-  indexResources: z.union([z.string(), z.array(text)]).optional(),
+  indexResources: z.union([z.string(), z.array(text).readonly()]).optional(),
   indexClusters: text.optional(),
   indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
   indexRightsMaxAge: text.optional(),
   indexRights: text.optional(),
   indexIdentity: text.optional(),
   ...indexStoreFileFields,
-  allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
+  allowedProxySubresources: z.union([z.string(), z.array(text).readonly()]).optional(),
 };
+
+/** The index settings as the operator wrote them, before they are checked. */
+export type IndexInput = Given<typeof indexFileFields>;
 
 /** Defaults of the index settings. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;

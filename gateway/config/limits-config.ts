@@ -3,7 +3,8 @@
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
-import type { Fault } from './values.ts';
+import { flagOf } from './values.ts';
+import type { Fault, Given } from './values.ts';
 
 /** Limits of one gateway. A limit that is switched off is Infinity. */
 export interface LimitsConfig {
@@ -47,54 +48,32 @@ export interface LimitsConfig {
   readonly endExpiredStreams: boolean;
 }
 
-/** The limits as the operator wrote them. Flags are text; the configuration file may hold numbers. */
-export interface LimitsInput {
-  readonly maxRequestsInflight?: string | number;
-  readonly maxMutatingRequestsInflight?: string | number;
-  readonly maxUserRequestsInflight?: string | number;
-  readonly maxUserClusterRequestsInflight?: string | number;
-  readonly maxClusterRequestsInflight?: string | number;
-  readonly maxAnonymousRequestsInflight?: string | number;
-  readonly maxRequestsQueued?: string | number;
-  readonly maxUserRequestsQueued?: string | number;
-  readonly requestQueueTimeout?: string;
-  readonly maxStreams?: string | number;
-  readonly maxUserStreams?: string | number;
-  readonly maxClusterStreams?: string | number;
-  readonly userQps?: string | number;
-  readonly userBurst?: string | number;
-  readonly maxConnections?: string | number;
-  readonly maxAddressConnections?: string | number;
-  readonly slowClientTimeout?: string;
-  readonly maxMemory?: string;
-  readonly endExpiredStreams?: boolean;
-}
-
-const count = z.union([z.number().int().min(0), z.string().min(1)]);
-const text = z.string().min(1);
+const count = z.union([z.number().int().min(0), z.string().min(1)]).optional();
+const text = z.string().min(1).optional();
 
 /** Schema of the limits in the configuration file. */
 export const limitsFileFields = {
-  maxRequestsInflight: count.optional(),
-  maxMutatingRequestsInflight: count.optional(),
-  maxUserRequestsInflight: count.optional(),
-  maxUserClusterRequestsInflight: count.optional(),
-  maxClusterRequestsInflight: count.optional(),
-  maxAnonymousRequestsInflight: count.optional(),
-  maxRequestsQueued: count.optional(),
-  maxUserRequestsQueued: count.optional(),
-  requestQueueTimeout: text.optional(),
-  maxStreams: count.optional(),
-  maxUserStreams: count.optional(),
-  maxClusterStreams: count.optional(),
-  userQps: count.optional(),
-  userBurst: count.optional(),
-  maxConnections: count.optional(),
-  maxAddressConnections: count.optional(),
-  slowClientTimeout: text.optional(),
-  maxMemory: text.optional(),
+  maxRequestsInflight: count,
+  maxMutatingRequestsInflight: count,
+  maxUserRequestsInflight: count,
+  maxUserClusterRequestsInflight: count,
+  maxClusterRequestsInflight: count,
+  maxAnonymousRequestsInflight: count,
+  maxRequestsQueued: count,
+  maxUserRequestsQueued: count,
+  requestQueueTimeout: text,
+  maxStreams: count,
+  maxUserStreams: count,
+  maxClusterStreams: count,
+  userQps: count,
+  userBurst: count,
+  maxConnections: count,
+  maxAddressConnections: count,
+  slowClientTimeout: text,
+  maxMemory: text,
   endExpiredStreams: z.boolean().optional(),
 };
+export type LimitsInput = Given<typeof limitsFileFields>;
 
 /** Default limits. docs/how-to/limits.md gives the reason for each. */
 export const defaultLimits = {
@@ -115,6 +94,23 @@ export const defaultLimits = {
   maxAddressConnections: 5_000,
   slowClientTimeout: '60s',
 } as const satisfies LimitsInput;
+
+/** Limits that are a number of things, which worker processes share, and the setting of each. */
+export const countSettings = {
+  requests: 'maxRequestsInflight',
+  mutatingRequests: 'maxMutatingRequestsInflight',
+  userRequests: 'maxUserRequestsInflight',
+  userClusterRequests: 'maxUserClusterRequestsInflight',
+  clusterRequests: 'maxClusterRequestsInflight',
+  anonymousRequests: 'maxAnonymousRequestsInflight',
+  queued: 'maxRequestsQueued',
+  userQueued: 'maxUserRequestsQueued',
+  streams: 'maxStreams',
+  userStreams: 'maxUserStreams',
+  clusterStreams: 'maxClusterStreams',
+  connections: 'maxConnections',
+  addressConnections: 'maxAddressConnections',
+} as const satisfies Partial<Record<keyof LimitsConfig, keyof typeof defaultLimits>>;
 
 const sizeUnits: Readonly<Record<string, number>> = {
   '': 1,
@@ -138,23 +134,23 @@ export function parseSize(written: string): number | undefined {
  * @param ownBytes the memory limit when `--max-memory` is not given
  */
 export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
-  const number = (name: keyof typeof defaultLimits, flag: string): number => {
+  const number = (name: keyof typeof defaultLimits): number => {
     const written = given[name] ?? defaultLimits[name];
     const value = Number(written);
     if (!Number.isInteger(value) || value < 0 || String(written).trim() === '') {
-      fault(flag, `"${written}" is no whole number; 0 means no limit`);
+      fault(flagOf(name), `"${written}" is no whole number; 0 means no limit`);
       return Infinity;
     }
     return value === 0 ? Infinity : value;
   };
-  const duration = (name: 'requestQueueTimeout' | 'slowClientTimeout', flag: string): number => {
+  const duration = (name: 'requestQueueTimeout' | 'slowClientTimeout'): number => {
     const written = given[name] ?? defaultLimits[name];
     const value = parseDuration(written);
     if (value === undefined || value > 86_400_000)
-      fault(flag, `"${written}" is no duration up to 24h, for example 30s or 2m`);
+      fault(flagOf(name), `"${written}" is no duration up to 24h, for example 30s or 2m`);
     return value ?? Infinity;
   };
-  const userQps = number('userQps', '--user-qps');
+  const userQps = number('userQps');
   const burst = Number(given.userBurst ?? (userQps === Infinity ? 0 : userQps * 2));
   if (!Number.isInteger(burst) || burst < 0) fault('--user-burst', `"${given.userBurst}" is no whole number`);
   if (given.userBurst !== undefined && userQps === Infinity) fault('--user-burst', '--user-burst needs --user-qps');
@@ -162,25 +158,14 @@ export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: num
   const memoryBytes = given.maxMemory === undefined ? ownBytes : parseSize(given.maxMemory);
   if (memoryBytes === undefined || memoryBytes < 128 * 1024 ** 2)
     fault('--max-memory', `"${given.maxMemory}" is no size of at least 128Mi, for example 512Mi or 2Gi`);
-  const queueTimeoutMs = duration('requestQueueTimeout', '--request-queue-timeout');
-  const slow = duration('slowClientTimeout', '--slow-client-timeout');
+  const queueTimeoutMs = duration('requestQueueTimeout');
+  const slow = duration('slowClientTimeout');
+  const counts = Object.entries(countSettings).map(([name, setting]) => [name, number(setting)]);
   return Object.freeze({
-    requests: number('maxRequestsInflight', '--max-requests-inflight'),
-    mutatingRequests: number('maxMutatingRequestsInflight', '--max-mutating-requests-inflight'),
-    userRequests: number('maxUserRequestsInflight', '--max-user-requests-inflight'),
-    userClusterRequests: number('maxUserClusterRequestsInflight', '--max-user-cluster-requests-inflight'),
-    clusterRequests: number('maxClusterRequestsInflight', '--max-cluster-requests-inflight'),
-    anonymousRequests: number('maxAnonymousRequestsInflight', '--max-anonymous-requests-inflight'),
-    queued: number('maxRequestsQueued', '--max-requests-queued'),
-    userQueued: number('maxUserRequestsQueued', '--max-user-requests-queued'),
+    ...(Object.fromEntries(counts) as Record<keyof typeof countSettings, number>),
     queueTimeoutMs,
-    streams: number('maxStreams', '--max-streams'),
-    userStreams: number('maxUserStreams', '--max-user-streams'),
-    clusterStreams: number('maxClusterStreams', '--max-cluster-streams'),
     userQps,
     userBurst: burst,
-    connections: number('maxConnections', '--max-connections'),
-    addressConnections: number('maxAddressConnections', '--max-address-connections'),
     slowClientTimeoutMs: slow === 0 ? Infinity : slow,
     memoryBytes: memoryBytes ?? Infinity,
     endExpiredStreams: given.endExpiredStreams !== false,

@@ -1,5 +1,7 @@
-// What all sections of the configuration share: the report of a fault, the parsing of lists, and the reading of files.
+// What all sections of the configuration share: the report of a fault, the type of what was written, the parsing of
+// lists, and the reading of files.
 import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 
 /** Reports that a flag, or the key of the same name in the configuration file, is wrong. */
@@ -27,4 +29,15 @@ export function readText(file: string): string {
       { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
     ]);
   }
+}
+
+/**
+ * Settings as the operator wrote them, before they are checked: those that a section of the configuration file may
+ * have. In flags they are all text.
+ */
+export type Given<Fields extends z.ZodRawShape> = Readonly<z.input<z.ZodObject<Fields>>>;
+
+/** The flag of a key of the configuration file: `--max-streams` for `maxStreams`. */
+export function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -2,6 +2,7 @@
 // worker. The configured limits are those of the whole gateway, so each worker gets its share. The rate limit per user
 // cannot be divided and is refused.
 import type { Config } from './configuration.ts';
+import { countSettings } from './limits-config.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
@@ -45,21 +46,7 @@ export function refuseWithWorkers(config: Pick<Config, 'limits'>, workers: numbe
  */
 export function limitsOfWorker(limits: LimitsConfig, workers: number): LimitsConfig {
   const part = (bound: number): number => (bound === Infinity ? bound : Math.ceil(bound / workers));
-  const counts = [
-    'requests',
-    'mutatingRequests',
-    'userRequests',
-    'userClusterRequests',
-    'clusterRequests',
-    'anonymousRequests',
-    'queued',
-    'userQueued',
-    'streams',
-    'userStreams',
-    'clusterStreams',
-    'connections',
-    'addressConnections',
-  ] as const;
-  const parts = Object.fromEntries(counts.map((name) => [name, part(limits[name])]));
+  const shared = Object.keys(countSettings) as (keyof typeof countSettings)[];
+  const parts = Object.fromEntries(shared.map((name) => [name, part(limits[name])]));
   return Object.freeze({ ...limits, ...parts, memoryBytes: Math.floor(limits.memoryBytes / (workers + 1)) });
 }

@@ -6,26 +6,6 @@ import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 
-/** Writes the joined answer of many clusters to the client. */
-export interface AnswerWriter {
-  /** Aborted when the client has gone or the gateway has ended the answer. */
-  readonly signal: AbortSignal;
-  /**
-   * Sends status and headers.
-   * @param headers headers in addition to those that every JSON answer has
-   */
-  head(status: number, headers?: readonly string[], contentType?: string): void;
-  /**
-   * Writes bytes; resolves when the client is ready for more. Rejects with the signal's reason when the answer has been
-   * ended.
-   */
-  write(bytes: Buffer): Promise<void>;
-  /** Marks the answer as complete. */
-  end(): void;
-  /** Removes the answer from the set of open streams. A second call does nothing. */
-  close(): void;
-}
-
 /** How the gateway may end the answer before it is complete, for example when it shuts down. */
 export interface Ending {
   readonly kind: 'short' | 'watch';
@@ -41,7 +21,10 @@ export function makeAnswerWriter(state: Authorized, { openStreams }: ChainDepend
   return new StreamedAnswer(state, openStreams, ending);
 }
 
-class StreamedAnswer implements AnswerWriter {
+/** Writes the joined answer of many clusters to the client. */
+export type AnswerWriter = Pick<StreamedAnswer, keyof StreamedAnswer>;
+
+class StreamedAnswer {
   readonly #state: Authorized;
   readonly #openStreams: OpenStreams;
   readonly #open: OpenStream;
@@ -67,10 +50,15 @@ class StreamedAnswer implements AnswerWriter {
     });
   }
 
+  /** Aborted when the client has gone or the gateway has ended the answer. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
+  /**
+   * Sends status and headers.
+   * @param headers headers in addition to those that every JSON answer has
+   */
   head(status: number, headers: readonly string[] = [], contentType = 'application/json'): void {
     const { inbound, progress, auditId } = this.#state;
     progress.status = status;
@@ -80,6 +68,10 @@ class StreamedAnswer implements AnswerWriter {
     inbound.respond(status, [...usual, ...safe, ...headers], inbound.method === 'HEAD');
   }
 
+  /**
+   * Writes bytes; resolves when the client is ready for more. Rejects with the signal's reason when the answer has been
+   * ended.
+   */
   async write(bytes: Buffer): Promise<void> {
     const { inbound, progress } = this.#state;
     this.signal.throwIfAborted();
@@ -91,11 +83,13 @@ class StreamedAnswer implements AnswerWriter {
     this.signal.throwIfAborted();
   }
 
+  /** Marks the answer as complete. */
   end(): void {
     this.#state.inbound.end();
     this.close();
   }
 
+  /** Removes the answer from the set of open streams. A second call does nothing. */
   close(): void {
     if (this.#openStreams.has(this.#open)) this.#openStreams.delete(this.#open);
   }

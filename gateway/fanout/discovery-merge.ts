@@ -1,13 +1,13 @@
 // Joins the discovery documents of several clusters into one, which has every version and resource that at least one
 // cluster has. What the first cluster has comes first, in its order, so the same clusters always give the same
 // document.
+import { isRecord } from '../../lib/json/record.ts';
+import type { JsonRecord } from '../../lib/json/record.ts';
 
 /**
  * Which discovery document a path asks for: `/api`, `/apis`, one group, the resources of a version, or `/openapi/v3`.
  */
 export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openapi-v3';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Joins documents of one kind.
@@ -15,7 +15,7 @@ type Json = Readonly<Record<string, unknown>>;
  * out
  */
 export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', documents: readonly unknown[]): object {
-  const all = documents.filter(isObject);
+  const all = documents.filter(isRecord);
   const first = all[0] ?? {};
   switch (document) {
     case 'api':
@@ -34,13 +34,13 @@ export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', docu
 }
 
 /** One metav1.APIGroup with the versions of all clusters. The preferred version is that of the first cluster. */
-function mergedGroup(groups: readonly Json[]): Json {
+function mergedGroup(groups: readonly JsonRecord[]): JsonRecord {
   const versions = byName(objectsOf(groups, 'versions'), ({ groupVersion }) => groupVersion, firstOf);
   return { ...groups[0], versions };
 }
 
 /** One APIGroupDiscovery (apidiscovery.k8s.io) with the versions and resources of all clusters. */
-function mergedItem(items: readonly Json[]): Json {
+function mergedItem(items: readonly JsonRecord[]): JsonRecord {
   const versions = byName(
     objectsOf(items, 'versions'),
     ({ version }) => version,
@@ -52,18 +52,22 @@ function mergedItem(items: readonly Json[]): Json {
   return { ...items[0], versions };
 }
 
-function nameInMetadata({ metadata }: Json): unknown {
+function nameInMetadata({ metadata }: JsonRecord): unknown {
   // In aggregated discovery the core API group has no name; '' is used for it.
-  return (isObject(metadata) ? metadata['name'] : undefined) ?? '';
+  return (isRecord(metadata) ? metadata['name'] : undefined) ?? '';
 }
 
-function firstOf(same: readonly Json[]): Json {
+function firstOf(same: readonly JsonRecord[]): JsonRecord {
   return same[0]!;
 }
 
 /** Merges objects of the same name into one. Names keep the order in which they first appear. */
-function byName(all: readonly Json[], nameOf: (each: Json) => unknown, merge: (same: readonly Json[]) => Json): Json[] {
-  const named = new Map<unknown, Json[]>();
+function byName(
+  all: readonly JsonRecord[],
+  nameOf: (each: JsonRecord) => unknown,
+  merge: (same: readonly JsonRecord[]) => JsonRecord,
+): JsonRecord[] {
+  const named = new Map<unknown, JsonRecord[]>();
   for (const each of all) {
     const name = nameOf(each);
     if (typeof name !== 'string') continue;
@@ -74,14 +78,10 @@ function byName(all: readonly Json[], nameOf: (each: Json) => unknown, merge: (s
   return [...named.values()].map(merge);
 }
 
-function objectsOf(documents: readonly Json[], key: string): Json[] {
-  return documents.flatMap((each) => listOf(each[key])).filter(isObject);
+function objectsOf(documents: readonly JsonRecord[], key: string): JsonRecord[] {
+  return documents.flatMap((each) => listOf(each[key])).filter(isRecord);
 }
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -14,7 +14,7 @@ import { maxItemBytes } from './lists/list-cutter.ts';
 import { inTurns, membersAtOnce } from './members.ts';
 import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';
-import { memberPath } from './query.ts';
+import { memberPath, refuseOneVersion } from './query.ts';
 import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
 
 /**
@@ -25,13 +25,8 @@ import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns
 export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;
   const headers = memberHeaders(state.headers, memberAccept(state.headers));
+  refuseOneVersion(query);
   const version = query.resourceVersion === '' ? undefined : query.resourceVersion;
-  if (version !== undefined && version !== '0') {
-    throw new GatewayError(
-      'BAD_REQUEST',
-      'a resourceVersion belongs to one cluster: leave it out, or ask that cluster',
-    );
-  }
   const asked = memberPath(path, query.rest, { resourceVersion: version });
   const question = { method: 'GET', path: asked, headers, longRunning: false, signal: writer.signal };
   const found: { readonly cluster: string; readonly answer: MemberAnswer }[] = [];

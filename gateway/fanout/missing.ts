@@ -5,8 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
-import { refusedImpersonation } from '../../routing/forward/refusals.ts';
-import { warningHeader } from '../../routing/forward/warning.ts';
+import { refusedImpersonation, warningHeader } from '../../routing/forward/warning.ts';
 import { statusObject } from '../status.ts';
 
 /** A cluster from which there is no usable answer, and why. */

@@ -108,6 +108,16 @@ export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
     .join('&');
 }
 
+/**
+ * Refuses the resourceVersion of one cluster where no merged one is understood. '' and '0' mean the same everywhere.
+ * @throws GatewayError BAD_REQUEST
+ */
+export function refuseOneVersion({ resourceVersion }: FanoutQuery): void {
+  if (resourceVersion === '' || resourceVersion === '0') return;
+  const message = 'a resourceVersion belongs to one cluster: leave it out, or ask that cluster';
+  throw new GatewayError('BAD_REQUEST', message);
+}
+
 /** Path and query for a cluster. Values of `added` are percent-encoded here; those that are undefined are left out. */
 export function memberPath(
   path: string,

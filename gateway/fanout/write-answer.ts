@@ -3,7 +3,7 @@
 // succeeded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import { readBody } from '../api/request-body.ts';
 import { jsonResponse } from '../status.ts';
 import { memberHeaders } from './accept.ts';
@@ -11,7 +11,7 @@ import type { ListParts } from './lists/list-answer.ts';
 import { inTurns, membersAtOnce } from './members.ts';
 import { missingByAnswer, missingByError, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';
-import { memberPath, withoutKeys } from './query.ts';
+import { memberPath, refuseOneVersion, withoutKeys } from './query.ts';
 
 /** kube-apiserver's limit for a request body (MaxRequestBodyBytes in pkg/server/config.go of k8s.io/apiserver). */
 const maxBodyBytes = 3 * 1024 * 1024;
@@ -53,12 +53,7 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
     // The signal is never aborted: when the client goes away, writes that have begun still finish.
     signal: new AbortController().signal,
   };
-  if (query.resourceVersion !== '' && query.resourceVersion !== '0') {
-    throw new GatewayError(
-      'BAD_REQUEST',
-      'a resourceVersion belongs to one cluster: leave it out, or ask that cluster',
-    );
-  }
+  refuseOneVersion(query);
   const outcomes = await inTurns(clusters, membersAtOnce, async (cluster): Promise<Outcome> => {
     const { name } = cluster;
     try {

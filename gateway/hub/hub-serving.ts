@@ -41,23 +41,7 @@ export interface HubServingOptions {
   readonly log: Log;
   /** The present time in milliseconds since 1970. */
   readonly now?: () => number;
-  readonly checkIntervalMs?: number;
   readonly startTimeoutMs?: number;
-}
-
-/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
-export interface HubServing {
-  readonly caFile: undefined;
-  /** PEM bundle of the CAs that clients of the gateway must trust. */
-  caBundle(): string;
-  current(): { readonly cert: string; readonly key: string };
-  onChange(listener: () => void): void;
-  /**
-   * Renews the certificate when it is due, and writes the CA bundle to APIServices that lack it. It also runs by
-   * itself, every hour and after every change on the hub.
-   */
-  check(): Promise<void>;
-  close(): void;
 }
 
 interface ApiServiceSpec {
@@ -92,7 +76,11 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
   return serving;
 }
 
-class SharedServing implements HubServing {
+/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
+export type HubServing = Omit<SharedServing, 'shown' | 'isLoaded'>;
+
+/** The shared certificate, with the same methods as `Serving` in gateway/certificates/serving.ts. It has no CA file. */
+class SharedServing {
   readonly caFile = undefined;
   readonly #options: HubServingOptions;
   readonly #secretPath: string;
@@ -121,7 +109,7 @@ class SharedServing implements HubServing {
       }),
       ...options.apiServices.map((name) => this.#followApiService(name)),
     ];
-    this.#timer = setInterval(() => this.#checkAndLog(), options.checkIntervalMs ?? hourMs);
+    this.#timer = setInterval(() => this.#checkAndLog(), hourMs);
     this.#timer.unref();
   }
 
@@ -134,6 +122,7 @@ class SharedServing implements HubServing {
     return this.#material !== undefined;
   }
 
+  /** PEM bundle of the CAs that clients of the gateway must trust. */
   caBundle(): string {
     return trustBundle(this.#material!);
   }

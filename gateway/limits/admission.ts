@@ -23,35 +23,10 @@ export interface AdmissionStats {
 }
 
 /** Lets requests in, makes them wait, or refuses them, by the configured limits. */
-export interface Admission {
-  /**
-   * Takes the slots of a short request. They are given back when the exchange of `inbound` ends.
-   * @param cluster '' for a request that the gateway answers itself
-   * @returns undefined when all slots were free; otherwise a promise that resolves with undefined once the slots are
-   * taken, or with {@link gone} when the client went away
-   * @throws GatewayError TOO_MANY_REQUESTS; the promise rejects with it after too long a wait
-   */
-  enter(user: User, cluster: string, mutating: boolean, inbound: Inbound): undefined | Promise<undefined | typeof gone>;
-  /**
-   * Takes a slot for a stream, for example a watch; it is given back when the stream ends. It never waits, since nobody
-   * knows when another stream ends.
-   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
-   */
-  enterStream(user: User, cluster: string, inbound: Inbound): void;
-  /**
-   * Takes a slot of one cluster, for a request to many clusters that has been let in already. It never waits: two such
-   * requests could otherwise wait for each other for ever.
-   * @returns a function that gives the slot back
-   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
-   */
-  enterMember(user: User, cluster: string, isStream: boolean): () => void;
-  /** Refuses all new requests with this message; undefined lets requests in again. */
-  shed(reason: string | undefined): void;
-  stats(): AdmissionStats;
-}
+export type Admission = Pick<AdmissionControl, keyof AdmissionControl>;
 
 /** Decides about the requests of one gateway process. */
-export class AdmissionControl implements Admission {
+export class AdmissionControl {
   readonly #limits: LimitsConfig;
   readonly #nowMs: () => number;
   readonly #entries: AdmissionEntries;
@@ -71,6 +46,13 @@ export class AdmissionControl implements Admission {
     this.#mutating = new FairGate(limits.mutatingRequests);
   }
 
+  /**
+   * Takes the slots of a short request. They are given back when the exchange of `inbound` ends.
+   * @param cluster '' for a request that the gateway answers itself
+   * @returns undefined when all slots were free; otherwise a promise that resolves with undefined once the slots are
+   * taken, or with {@link gone} when the client went away
+   * @throws GatewayError TOO_MANY_REQUESTS; the promise rejects with it after too long a wait
+   */
   enter(
     user: User,
     cluster: string,
@@ -99,6 +81,11 @@ export class AdmissionControl implements Admission {
     return undefined;
   }
 
+  /**
+   * Takes a slot for a stream, for example a watch; it is given back when the stream ends. It never waits, since nobody
+   * knows when another stream ends.
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
+   */
   enterStream(user: User, cluster: string, inbound: Inbound): void {
     const limits = this.#limits;
     const entry = this.#entries.user(user);
@@ -127,6 +114,12 @@ export class AdmissionControl implements Admission {
     });
   }
 
+  /**
+   * Takes a slot of one cluster, for a request to many clusters that has been let in already. It never waits: two such
+   * requests could otherwise wait for each other for ever.
+   * @returns a function that gives the slot back
+   * @throws GatewayError TOO_MANY_REQUESTS when a limit is reached
+   */
   enterMember(user: User, cluster: string, isStream: boolean): () => void {
     const member = this.#entries.cluster(cluster);
     if (isStream) {
@@ -149,6 +142,7 @@ export class AdmissionControl implements Admission {
     };
   }
 
+  /** Refuses all new requests with this message; undefined lets requests in again. */
   shed(reason: string | undefined): void {
     this.#shedding = reason;
   }

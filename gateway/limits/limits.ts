@@ -6,7 +6,7 @@ import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import { AdmissionControl } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
-import { heldShare, makeClientHoldings } from '../../http/client-holdings.ts';
+import { heldShare, Holdings } from '../../http/client-holdings.ts';
 import type { ClientHoldings } from '../../http/client-holdings.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
@@ -67,7 +67,7 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
       onMemory(shedding, memory.share);
     },
   });
-  const holdings = makeClientHoldings({
+  const holdings = new Holdings({
     budgetBytes: memory.usableBytes * heldShare,
     isProven: logins.isProven,
   });

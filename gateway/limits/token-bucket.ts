@@ -41,7 +41,7 @@ export class TokenBucket {
   }
 
   #refill(nowMs: number): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) * this.#perMs);
+    this.#tokens = Math.min(this.#burst, this.#tokens + Math.max(0, nowMs - this.#atMs) * this.#perMs);
     this.#atMs = nowMs;
   }
 }

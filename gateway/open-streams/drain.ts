@@ -2,6 +2,7 @@
 // finish, watches end after a complete event, and what is left is aborted when the grace period is over. A list that is
 // cut must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Bytes that were written may not have
 // left the process yet, so it also waits for connections to close.
+import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
@@ -76,13 +77,4 @@ function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void }
   const timer = setInterval(tick, watchTickMs);
   tick();
   return { stop: () => clearInterval(timer) };
-}
-
-/** Whether the promise resolved before the timeout. */
-async function within(timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<false>();
-  const timer = setTimeout(() => resolve(false), Math.max(0, timeoutMs));
-  const inTime = await Promise.race([promise.then(() => true), late]);
-  clearTimeout(timer);
-  return inTime;
 }

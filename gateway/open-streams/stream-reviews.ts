@@ -21,17 +21,6 @@ export interface ReviewedStream {
   end(reason: GatewayError): void;
 }
 
-/** The open streams whose credentials and rights are checked regularly. */
-export interface StreamReviews {
-  follow(stream: ReviewedStream): void;
-  forget(stream: ReviewedStream): void;
-  /** Checks every open stream once; resolves when all have been checked. */
-  sweep(): Promise<void>;
-  /** Ends every stream whose credential has expired. */
-  expire(): void;
-  close(): void;
-}
-
 /**
  * Options of {@link startStreamReviews}. Authenticator and authorizer are those of new requests, so their caches are
  * shared.
@@ -74,7 +63,10 @@ export function startStreamReviews(options: StreamReviewOptions): StreamReviews 
   return new RunningReviews(options);
 }
 
-class RunningReviews implements StreamReviews {
+/** The open streams whose credentials and rights are checked regularly. */
+export type StreamReviews = Pick<RunningReviews, keyof RunningReviews>;
+
+class RunningReviews {
   readonly #options: StreamReviewOptions;
   readonly #endExpired: boolean;
   readonly #streams = new Set<ReviewedStream>();
@@ -103,11 +95,13 @@ class RunningReviews implements StreamReviews {
     this.#expiring.delete(stream);
   }
 
+  /** Checks every open stream once; resolves when all have been checked. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#reviewAll().finally(() => (this.#sweeping = undefined));
     return this.#sweeping;
   }
 
+  /** Ends every stream whose credential has expired. */
   expire(): void {
     const nowMs = (this.#options.now ?? Date.now)();
     for (const stream of this.#expiring) {

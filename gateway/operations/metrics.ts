@@ -251,12 +251,10 @@ function openStreamValues(openStreams: OpenStreams): MetricValue<string>[] {
 }
 
 function connectionValues(connections: Pick<Connections, 'stats'>): MetricValue<string>[] {
-  return connections.stats().flatMap(([cluster, stats]) => [
-    { labels: { cluster, state: 'http1-idle' }, value: stats.http1Idle },
-    { labels: { cluster, state: 'http1-active' }, value: stats.http1Active },
-    { labels: { cluster, state: 'http2-sessions' }, value: stats.http2Sessions },
-    { labels: { cluster, state: 'http2-streams' }, value: stats.http2Streams },
-    { labels: { cluster, state: 'pending' }, value: stats.pending },
-    { labels: { cluster, state: 'upgraded' }, value: stats.upgraded },
-  ]);
+  return connections.stats().flatMap(([cluster, stats]) =>
+    Object.entries(stats).map(([name, value]) => {
+      const state = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return { labels: { cluster, state }, value };
+    }),
+  );
 }

@@ -57,10 +57,6 @@ const rightsEveryIntervals = 6;
 /** After so many probes in a row without an answer, no more requests are sent to the cluster. */
 const silencesToTrip = 2;
 
-export interface Probe {
-  close(): void;
-}
-
 /** What a probe depends on. */
 export interface ProbeParts {
   readonly store: ClusterStore;
@@ -77,7 +73,10 @@ export function startProbe(parts: ProbeParts): Probe {
   return new RunningProbe(parts);
 }
 
-class RunningProbe implements Probe {
+/** A probe while it runs. */
+export type Probe = Pick<RunningProbe, keyof RunningProbe>;
+
+class RunningProbe {
   readonly #parts: ProbeParts;
   readonly #timing: ProbeTiming;
   /** Timer of the next probe of each cluster, by the cluster's UID. */

@@ -2,7 +2,7 @@
 // answers errors has run yet.
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
 import { RequestState, received } from '../exchange.ts';
 import type { Arrival } from '../../http/arrival.ts';

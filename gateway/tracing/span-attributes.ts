@@ -18,7 +18,7 @@ import {
 } from '@opentelemetry/semantic-conventions';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { Described } from '../exchange.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { RequestInfo } from '../request/request-info.ts';

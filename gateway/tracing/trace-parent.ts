@@ -1,6 +1,6 @@
 // Reads and writes the header `traceparent` of W3C trace context, level 1
 // (https://www.w3.org/TR/trace-context/#traceparent-header). A header that is invalid or repeated is treated as absent.
-import { headerValues } from '../../routing/forward/headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /** The caller's span, from the header `traceparent`. */

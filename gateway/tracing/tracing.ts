@@ -8,6 +8,7 @@ import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
 import type { Registry } from 'prom-client';
+import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -89,12 +90,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
         single(queue.length),
       );
     },
-    async flush(timeoutMs) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, timeoutMs);
-      await Promise.race([queue.forceFlush(), promise]);
-      clearTimeout(timer);
-    },
+    flush: async (timeoutMs) => void (await within(timeoutMs, queue.forceFlush())),
     // An error of the exporter no longer matters when tracing ends.
     close: () => void provider.shutdown().catch(() => undefined),
   };

@@ -2,22 +2,42 @@
 // values are built. json-scan.ts checks nesting depth and syntax.
 import { byte, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
 
-/** Iterates over the members of one object in order. Repeated keys are not merged. */
-export class MemberCursor {
-  /** Range of the current key in the bytes, quotes included. */
-  keyStart = 0;
-  keyEnd = 0;
+/** Iterates over what a pair of brackets encloses. */
+class Cursor {
   /** Range of the current value in the bytes. */
   start = 0;
   end = 0;
-  readonly #bytes: Buffer;
+  protected readonly bytes: Buffer;
   #at: number;
+  readonly #close: number;
   #isFirst = true;
+
+  constructor(bytes: Buffer, at: number, close: number) {
+    this.bytes = bytes;
+    this.#at = at;
+    this.#close = close;
+  }
+
+  /** The position where the next member begins; -1 after the last. */
+  protected advance(): number {
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      this.#at = skipSpace(this.bytes, this.#at + 1);
+      if (this.bytes[this.#at] === this.#close) this.#at = -1;
+    } else if (this.#at >= 0) this.#at = nextMember(this.bytes, this.end, this.#close);
+    return this.#at;
+  }
+}
+
+/** Iterates over the members of one object in order. Repeated keys are not merged. */
+export class MemberCursor extends Cursor {
+  /** Range of the current key in the bytes, quotes included. */
+  keyStart = 0;
+  keyEnd = 0;
 
   /** @param at position of the opening brace */
   constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes;
-    this.#at = at;
+    super(bytes, at, byte.closeObject);
   }
 
   /**
@@ -25,38 +45,26 @@ export class MemberCursor {
    * @throws MalformedAnswer when the bytes are not valid JSON
    */
   next(): boolean {
-    const bytes = this.#bytes;
-    if (this.#isFirst) {
-      this.#isFirst = false;
-      this.#at = skipSpace(bytes, this.#at + 1);
-      if (bytes[this.#at] === byte.closeObject) this.#at = -1;
-    } else if (this.#at >= 0) this.#at = nextMember(bytes, this.end, byte.closeObject);
-    if (this.#at < 0) return false;
-    this.keyStart = this.#at;
-    this.keyEnd = skipString(bytes, this.#at);
-    this.start = skipColon(bytes, this.keyEnd);
-    this.end = skipValue(bytes, this.start);
+    const at = this.advance();
+    if (at < 0) return false;
+    this.keyStart = at;
+    this.keyEnd = skipString(this.bytes, at);
+    this.start = skipColon(this.bytes, this.keyEnd);
+    this.end = skipValue(this.bytes, this.start);
     return true;
   }
 
   /** The current key as text. */
   get key(): string {
-    return textOf(this.#bytes, this.keyStart, this.keyEnd);
+    return textOf(this.bytes, this.keyStart, this.keyEnd);
   }
 }
 
-/** Iterates over the elements of one list in order. `start` and `end` are the range of the current element. */
-export class ElementCursor {
-  start = 0;
-  end = 0;
-  readonly #bytes: Buffer;
-  #at: number;
-  #isFirst = true;
-
+/** Iterates over the elements of one list in order. */
+export class ElementCursor extends Cursor {
   /** @param at position of the opening bracket */
   constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes;
-    this.#at = at;
+    super(bytes, at, byte.closeList);
   }
 
   /**
@@ -64,15 +72,10 @@ export class ElementCursor {
    * @throws MalformedAnswer when the bytes are not valid JSON
    */
   next(): boolean {
-    const bytes = this.#bytes;
-    if (this.#isFirst) {
-      this.#isFirst = false;
-      this.#at = skipSpace(bytes, this.#at + 1);
-      if (bytes[this.#at] === byte.closeList) this.#at = -1;
-    } else if (this.#at >= 0) this.#at = nextMember(bytes, this.end, byte.closeList);
-    if (this.#at < 0) return false;
-    this.start = this.#at;
-    this.end = skipValue(bytes, this.#at);
+    const at = this.advance();
+    if (at < 0) return false;
+    this.start = at;
+    this.end = skipValue(this.bytes, at);
     return true;
   }
 }

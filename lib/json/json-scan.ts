@@ -1,7 +1,9 @@
 // Skips JSON tokens in bytes without building values. The bytes are stored and later sent to users unchanged, so every
 // byte is checked against the JSON grammar (RFC 8259). Otherwise invalid JSON of one member would break an answer that
 // also has objects of others.
-import { MalformedAnswer } from './malformed-json.ts';
+
+/** An answer violates the rules of the Kubernetes API and cannot be used. */
+export class MalformedAnswer extends Error {}
 
 /** Deepest nesting. Go's encoding/json refuses deeper documents, so no real API server sends them. */
 const maxDepth = 10_000;

@@ -2,7 +2,12 @@
 // Parsing and printing would change numbers beyond 2^53, `1.0`, escape sequences and the order of integer keys.
 import { ElementCursor, MemberCursor } from './json-cursor.ts';
 import { byte, skipSpace, skipValue, textOf } from './json-scan.ts';
-import type { PathStep } from './path-step.ts';
+
+/** A key of an object, one element of a list, or every element of a list. */
+export type PathStep =
+  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'index'; readonly index: number }
+  | { readonly kind: 'each' };
 
 /** The same memory as a Buffer; nothing is copied. */
 export function asBuffer(bytes: Uint8Array): Buffer {

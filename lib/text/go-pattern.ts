@@ -1,108 +1,64 @@
 // Matches Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), which identity rules use. JavaScript's
-// RegExp would give some patterns another meaning, and could take exponential time. Here a match takes at most states ×
-// characters steps. A pattern that Go refuses or this file does not support is an error.
-import { PatternError, parsePattern } from './go-pattern-syntax.ts';
-import type { PatternNode, Position } from './go-pattern-syntax.ts';
+// RegExp would give some patterns another meaning, and could take exponential time. The library re2js is a port of
+// Go's engine: its time grows with the text only. The limits on the size of a pattern are ours.
+import { RE2JS, RE2JSSyntaxException } from 're2js';
 
-/**
- * Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. The text must not contain line
- * feeds, because `.` and `(?m)` are implemented as if there were none.
- */
+/** Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. */
 export type GoPattern = (text: string) => boolean;
 
-/** Most states of a compiled pattern. With this many, matching a text of {@link maxPatternText} takes about 10 ms. */
-const maxStates = 2_000;
+/** Says why a pattern cannot be used, without quoting the pattern. */
+export class PatternError extends Error {
+  override readonly name = 'PatternError';
+}
+
+/** Longest pattern, in UTF-16 code units. */
+const maxSource = 1_000;
+/** How deep groups may be nested. */
+const maxDepth = 100;
+/** Most instructions of a compiled pattern. With so many, the slowest match that was found took 0.2 s. */
+const maxInstructions = 6_000;
+/** A pattern that seems to have more instructions is not even compiled. Compiling so many takes about 0.1 s. */
+const maxEstimate = 100_000;
 /** Longest text to match, in UTF-16 code units. Callers must refuse longer texts, because matching does not check. */
 export const maxPatternText = 1_024;
-
-type State =
-  | { readonly kind: 'one'; readonly accepts: (point: number) => boolean; readonly next: number }
-  | { readonly kind: 'position'; readonly position: Position; readonly next: number }
-  | { readonly kind: 'either'; readonly alternatives: readonly number[] }
-  | { readonly kind: 'match' };
 
 /**
  * Compiles a pattern.
  * @throws PatternError that says what is wrong without quoting the pattern
  */
 export function compileGoPattern(source: string): GoPattern {
-  const states: State[] = [{ kind: 'match' }];
-  const start = build(parsePattern(source), 0, states);
-  return (text) => runStates(states, start, text);
+  if (source.length > maxSource) throw new PatternError(`is longer than ${maxSource} characters`);
+  const program = estimateOf(source) > maxEstimate ? undefined : compiled(source);
+  if (program === undefined || program.numberOfInstructions() > maxInstructions)
+    throw new PatternError('is too large once its repetitions are written out');
+  return (text) => program.match(text);
 }
 
-/**
- * Adds the states of a node to `states`.
- * @param next index of the state that follows the node
- * @returns index of the node's first state
- */
-function build(node: PatternNode, next: number, states: State[]): number {
-  if (states.length > maxStates) throw new PatternError('is too large once its repetitions are written out');
-  const add = (state: State): number => states.push(state) - 1;
-  switch (node.kind) {
-    case 'one':
-      return add({ kind: 'one', accepts: node.accepts, next });
-    case 'position':
-      return add({ kind: 'position', position: node.position, next });
-    case 'sequence':
-      return node.parts.reduceRight((after, part) => build(part, after, states), next);
-    case 'either':
-      return add({
-        kind: 'either',
-        alternatives: node.alternatives.map((alternative) => build(alternative, next, states)),
-      });
-    case 'repeat': {
-      let entry = next;
-      if (node.max === Infinity) {
-        // The state of the loop is added first, because the body of the loop refers to its index.
-        entry = add({ kind: 'either', alternatives: [] });
-        states[entry] = { kind: 'either', alternatives: [build(node.part, entry, states), next] };
-      } else {
-        for (let i = node.min; i < node.max; i++)
-          entry = add({ kind: 'either', alternatives: [build(node.part, entry, states), next] });
-      }
-      for (let i = 0; i < node.min; i++) entry = build(node.part, entry, states);
-      return entry;
+/** A quoted text, an escape, a class, a count such as `{2,3}`, or any other character of a pattern. */
+const element = /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d{1,4})(?:,(\d{0,4}))?\}|./gsu;
+
+/** About how many instructions a pattern has once its counts are written out, without compiling it. */
+function estimateOf(source: string): number {
+  const openGroups = [0];
+  let last = 0;
+  for (const [token, least, most] of source.matchAll(element)) {
+    if (token === '(') {
+      if (openGroups.push(0) > maxDepth) throw new PatternError('has groups that are nested too deeply');
+      continue;
     }
-    default:
-      return node satisfies never;
+    if (least !== undefined) last *= Number(most || least) - 1;
+    else if (token === ')' && openGroups.length > 1) last = openGroups.pop()! + 2;
+    else last = token.startsWith('\\Q') ? token.length : 1;
+    openGroups[openGroups.length - 1]! += last;
   }
+  return openGroups.reduce((sum, size) => sum + size, 0);
 }
 
-/** Runs all alternatives at once as a set of states (Thompson's algorithm), so that no text can make it slow. */
-function runStates(states: readonly State[], start: number, text: string): boolean {
-  const points = Array.from(text, (character) => character.codePointAt(0)!);
-  const seenAt = new Int32Array(states.length).fill(-1);
-  let waiting: number[] = [];
-  for (let at = 0; at <= points.length; at++) {
-    const point = points[at];
-    const reached: number[] = [];
-    // Adding the start state at every position allows a match to begin anywhere.
-    const open = [...waiting, start];
-    waiting = [];
-    while (open.length > 0) {
-      const index = open.pop()!;
-      if (seenAt[index] === at) continue;
-      seenAt[index] = at;
-      const state = states[index]!;
-      if (state.kind === 'match') return true;
-      if (state.kind === 'either') open.push(...state.alternatives);
-      else if (state.kind === 'position') {
-        if (holdsAt(state.position, points, at)) open.push(state.next);
-      } else if (point !== undefined && state.accepts(point)) reached.push(state.next);
-    }
-    waiting = reached;
+function compiled(source: string): ReturnType<RE2JS['re2']> {
+  try {
+    return RE2JS.compile(source).re2();
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    throw new PatternError(`is not a regular expression of Go: ${error.getDescription()}`);
   }
-  return false;
-}
-
-function holdsAt(position: Position, points: readonly number[], at: number): boolean {
-  if (position === 'start') return at === 0;
-  if (position === 'end') return at === points.length;
-  const isBoundary = isWord(points[at - 1]) !== isWord(points[at]);
-  return isBoundary === (position === 'word-boundary');
-}
-
-function isWord(point: number | undefined): boolean {
-  return point !== undefined && /^\w$/.test(String.fromCodePoint(point));
 }

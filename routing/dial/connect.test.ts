@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import type { TlsOptions, TLSSocket } from 'node:tls';
 import { before, describe, it } from 'node:test';
 import type { GatewayError } from '../../cache/model/errors.ts';
-import { makeDialer } from './connect.ts';
+import { MemberDialer } from './connect.ts';
 import type { DialTarget } from './connect.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
@@ -30,7 +30,7 @@ async function dialOnce(
   const seen = Promise.withResolvers<TLSSocket>();
   const member = await startTestMember({ tls: server, onConnection: (socket) => seen.resolve(socket as TLSSocket) });
   try {
-    const dialer = makeDialer(memberOptions(member, change, authority.ca));
+    const dialer = new MemberDialer(memberOptions(member, change, authority.ca));
     const { socket, protocol } = await dialer.dial(['h2', 'http/1.1']);
     const serverName = (await seen.promise).servername;
     socket.destroy();
@@ -143,7 +143,7 @@ describe('connect', () => {
       tls: { ...certificate, ca: authority.ca, requestCert: true, rejectUnauthorized: true },
       onConnection: (socket) => seen.resolve((socket as TLSSocket).getPeerCertificate().subjectaltname ?? ''),
     });
-    const { socket } = await makeDialer(memberOptions(member, { clientCertificate: client }, authority.ca)).dial([
+    const { socket } = await new MemberDialer(memberOptions(member, { clientCertificate: client }, authority.ca)).dial([
       'http/1.1',
     ]);
     assert.equal(await seen.promise, 'DNS:client');
@@ -175,7 +175,7 @@ describe('connect', () => {
     const member = await startTestMember({});
     await member.close();
     await assert.rejects(
-      makeDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
+      new MemberDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
       fault('MEMBER_REFUSED', 503, new RegExp(`^connection refused by https://127.0.0.1:${member.port}$`)),
     );
   });
@@ -183,7 +183,7 @@ describe('connect', () => {
   it('says that the name cannot be resolved', async () => {
     const endpoint = { scheme: 'https', host: 'no-such-host.invalid', port: 6443, basePath: '' } as const;
     await assert.rejects(
-      makeDialer(memberOptions({ port: 0 }, { endpoint }, authority.ca)).dial(['http/1.1']),
+      new MemberDialer(memberOptions({ port: 0 }, { endpoint }, authority.ca)).dial(['http/1.1']),
       fault('MEMBER_UNAVAILABLE', 503, /host name of https:\/\/no-such-host.invalid:6443 cannot be resolved/),
     );
   });
@@ -192,7 +192,7 @@ describe('connect', () => {
     const accepted = Promise.withResolvers<void>();
     const member = await startTestMember({ onConnection: () => accepted.resolve() });
     await assert.rejects(
-      makeDialer(memberOptions(member, { timeoutMs: 50 }, authority.ca)).dial(['http/1.1']),
+      new MemberDialer(memberOptions(member, { timeoutMs: 50 }, authority.ca)).dial(['http/1.1']),
       fault('MEMBER_TIMEOUT', 504, /^no connection to https:\/\/127.0.0.1:\d+ within 0.05 s$/),
     );
     await accepted.promise;
@@ -205,7 +205,7 @@ describe('connect', () => {
       onConnection: (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
     });
     await assert.rejects(
-      makeDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
+      new MemberDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
       fault('MEMBER_TLS', 502, /does not speak TLS$/),
     );
     await member.close();
@@ -215,7 +215,7 @@ describe('connect', () => {
     for (const close of ['destroy', 'end', 'resetAndDestroy'] as const) {
       const member = await startTestMember({ onConnection: (socket) => socket[close]() });
       await assert.rejects(
-        makeDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
+        new MemberDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1']),
         fault('MEMBER_UNAVAILABLE', 503, /^connection reset by https:/),
       );
       await member.close();
@@ -244,7 +244,7 @@ describe('connect', () => {
   it('stops when it is given up', async () => {
     const member = await startTestMember({});
     const giveUp = new AbortController();
-    const dialed = makeDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1'], giveUp.signal);
+    const dialed = new MemberDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1'], giveUp.signal);
     await member.connection(0);
     giveUp.abort();
     await assert.rejects(dialed, fault('MEMBER_UNAVAILABLE', 503, /connecting was cancelled/));

@@ -53,26 +53,10 @@ export interface Dialed {
  * Opens connections to one cluster. It keeps the TLS settings and the TLS sessions to resume, which are never used for
  * another cluster.
  */
-export interface Dialer {
-  readonly member: MemberLabel;
-  /**
-   * Opens a connection.
-   * @throws GatewayError (rejects) that says what failed; MEMBER_UNAVAILABLE after `signal` was aborted
-   */
-  dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
-  /**
-   * Stops using shared TLS settings; to be called when the cluster was removed. A request in progress may still open a
-   * connection afterwards.
-   */
-  release(): void;
-}
+export type Dialer = Pick<MemberDialer, keyof MemberDialer>;
 
 /** Makes the dialer of one cluster record. It opens and parses nothing before the first dial(). */
-export function makeDialer(target: DialTarget): Dialer {
-  return new MemberDialer(target);
-}
-
-class MemberDialer implements Dialer {
+export class MemberDialer {
   readonly member: MemberLabel;
   readonly #target: DialTarget;
   readonly #timeoutMs: number;
@@ -97,11 +81,19 @@ class MemberDialer implements Dialer {
     }
   }
 
+  /**
+   * Opens a connection.
+   * @throws GatewayError (rejects) that says what failed; MEMBER_UNAVAILABLE after `signal` was aborted
+   */
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed> {
     const attempt = new DialAttempt(this.member, (track) => this.#open(protocols, track));
     return attempt.run(this.#timeoutMs, () => this.#timeout(), signal);
   }
 
+  /**
+   * Stops using shared TLS settings; to be called when the cluster was removed. A request in progress may still open a
+   * connection afterwards.
+   */
   release(): void {
     this.#hold.release();
     this.#proxyDialer?.release();

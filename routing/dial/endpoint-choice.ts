@@ -26,19 +26,6 @@ export interface OpenedConnection {
   readonly request: UpstreamRequest;
 }
 
-/** Chooses among the endpoints of one cluster. */
-export interface EndpointChoice {
-  /** Sends a call; the call's handler receives the answer or the error. */
-  accept(call: Call): void;
-  /**
-   * Opens a new connection for one request.
-   * @throws GatewayError (rejects) when no endpoint can be connected to
-   */
-  open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection>;
-  /** Stops trying further endpoints, because the transport is being closed. */
-  close(): void;
-}
-
 /**
  * Errors after which the next endpoint is tried: no connection could be opened. A refused credential or a full pool
  * would fail at other endpoints too.
@@ -53,15 +40,14 @@ const connectFaults: ReadonlySet<ErrorCode> = new Set([
 
 const shortProtocols: Protocols = ['http/1.1'];
 
+/** Chooses among the endpoints of one cluster. */
+export type EndpointChoice = Pick<OrderedChoice, keyof OrderedChoice>;
+
 /**
  * Makes the choice among the endpoints of a cluster.
  * @param entries at least one, in order of preference
  */
-export function makeEndpointChoice(entries: readonly EndpointEntry[], order: EndpointOrder): EndpointChoice {
-  return new OrderedChoice(entries, order);
-}
-
-class OrderedChoice implements EndpointChoice {
+export class OrderedChoice {
   readonly #entries: readonly EndpointEntry[];
   readonly #first: EndpointEntry;
   readonly #order: EndpointOrder;
@@ -73,6 +59,7 @@ class OrderedChoice implements EndpointChoice {
     this.#order = order;
   }
 
+  /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void {
     if (this.#entries.length === 1) this.#first.pools.accept(call);
     else this.#acceptAnywhere(call);
@@ -98,6 +85,10 @@ class OrderedChoice implements EndpointChoice {
     go();
   }
 
+  /**
+   * Opens a new connection for one request.
+   * @throws GatewayError (rejects) when no endpoint can be connected to
+   */
   async open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection> {
     const attempts = this.#start();
     for (;;) {
@@ -114,6 +105,7 @@ class OrderedChoice implements EndpointChoice {
     }
   }
 
+  /** Stops trying further endpoints, because the transport is being closed. */
   close(): void {
     this.#closing.abort();
   }

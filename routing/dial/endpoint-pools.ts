@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { Call } from '../members/call.ts';
-import { makeDialer } from './connect.ts';
+import { MemberDialer } from './connect.ts';
 import type { Dialer, DialTarget } from './connect.ts';
 import { Http1Client } from '../http1/http1-client.ts';
 import { Http2Client } from '../http2/http2-client.ts';
@@ -42,7 +42,7 @@ export interface EndpointPools {
 
 /** Makes the pools of one endpoint; opens no connection yet. */
 export function makeEndpointPools(target: DialTarget, limits: PoolLimits): EndpointPools {
-  const dialer = makeDialer(target);
+  const dialer = new MemberDialer(target);
   const idleTimeoutMs = limits.idleTimeoutMs ?? defaultPoolTimes.idleTimeoutMs;
   const short = new Http1Client(dialer, {
     connections: limits.connections ?? 256,

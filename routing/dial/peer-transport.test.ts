@@ -10,7 +10,7 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterSpec, Credential } from '../../cache/model/records.ts';
 import { makeClusterGatewaySource } from '../../cache/sources/objects/cluster-gateway.ts';
 import { base64, compiled } from '../../cache/sources/objects/hub-objects.fixture.ts';
-import { makeDialer } from './connect.ts';
+import { MemberDialer } from './connect.ts';
 import { makeTestAuthority } from './authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from './authority.fixture.ts';
 import { memberOptions, startTestMember } from './member.fixture.ts';
@@ -66,7 +66,7 @@ async function dialled(make: (member: TestMember) => ClusterSpec, tls: TlsOption
     const { endpoint, tls: trust, proxy } = spec;
     const { clientCertificate } = credential;
     const target = { endpoint: endpoint!, tls: trust, proxy, clientCertificate };
-    const { socket } = await makeDialer(memberOptions(member, target, authority.ca)).dial(['http/1.1']);
+    const { socket } = await new MemberDialer(memberOptions(member, target, authority.ca)).dial(['http/1.1']);
     const { servername, ...peer } = await seen.promise.then((each) => ({
       servername: each.servername,
       name: each.getPeerCertificate().subjectaltname,

@@ -5,7 +5,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
-import { systemRoots } from './system-roots.ts';
+import { systemRoots } from '../../lib/system-roots.ts';
 
 /** Everything that a SecureContext is made from. */
 export interface TlsParts {

@@ -5,7 +5,7 @@ import { connectTimeoutMs } from '../../lib/limits.ts';
 import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
 import { Call } from '../members/call.ts';
 import type { DialTarget } from './connect.ts';
-import { makeEndpointChoice } from './endpoint-choice.ts';
+import { OrderedChoice } from './endpoint-choice.ts';
 import type { EndpointChoice, EndpointEntry } from './endpoint-choice.ts';
 import { makeEndpointOrder, returnAfterMs } from './endpoint-order.ts';
 import { makeEndpointPools } from './endpoint-pools.ts';
@@ -88,7 +88,7 @@ class ClusterTransport implements Transport {
       pools: makeEndpointPools({ ...options, endpoint, tls, timeoutMs: attemptMs }, limits),
     }));
     const order = makeEndpointOrder(endpoints.length, limits.returnAfterMs ?? returnAfterMs);
-    this.#choice = makeEndpointChoice(this.#entries, order);
+    this.#choice = new OrderedChoice(this.#entries, order);
     this.#maxUpgrades = limits.upgrades ?? 1024;
   }
 
@@ -131,17 +131,11 @@ class ClusterTransport implements Transport {
   }
 
   stats(): TransportStats {
-    const all = this.#entries.map(({ pools }) => pools.stats());
-    const sum = (of: (stats: (typeof all)[number]) => number): number =>
-      all.reduce((total, stats) => total + of(stats), 0);
-    return {
-      http1Idle: sum(({ http1Idle }) => http1Idle),
-      http1Active: sum(({ http1Active }) => http1Active),
-      http2Sessions: sum(({ http2Sessions }) => http2Sessions),
-      http2Streams: sum(({ http2Streams }) => http2Streams),
-      pending: sum(({ pending }) => pending),
-      upgraded: this.#upgraded.size,
-    };
+    const total = { http1Idle: 0, http1Active: 0, http2Sessions: 0, http2Streams: 0, pending: 0 };
+    for (const { pools } of this.#entries) {
+      for (const [name, count] of Object.entries(pools.stats())) total[name as keyof typeof total] += count;
+    }
+    return { ...total, upgraded: this.#upgraded.size };
   }
 
   close(mode: 'drain' | 'abort'): void {

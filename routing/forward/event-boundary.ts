@@ -38,34 +38,48 @@ class LineBoundary implements EventBoundary {
   }
 }
 
-class LengthBoundary implements EventBoundary {
-  #header = 0;
-  #headerBytes = 0;
-  #remaining = 0;
+/** Follows frames that begin with a header, from which the length of the rest of the frame is read. */
+export abstract class FrameBoundary implements EventBoundary {
+  /** Bytes of the current frame header. A header of WebSocket is the longest. */
+  protected readonly header = Buffer.alloc(14);
+  protected headerBytes = 0;
+  #payloadLeft = 0;
 
   get atBoundary(): boolean {
-    return this.#headerBytes === 0 && this.#remaining === 0;
+    return this.headerBytes === 0 && this.#payloadLeft === 0;
   }
 
   feed(chunk: Buffer): number {
     let last = -1;
     let at = 0;
     while (at < chunk.length) {
-      if (this.#remaining > 0) {
-        const taken = Math.min(this.#remaining, chunk.length - at);
-        this.#remaining -= taken;
+      if (this.#payloadLeft > 0) {
+        const taken = Math.min(this.#payloadLeft, chunk.length - at);
+        this.#payloadLeft -= taken;
         at += taken;
       } else {
-        this.#header = this.#header * 256 + chunk[at]!;
-        at += 1;
-        this.#headerBytes += 1;
-        if (this.#headerBytes < 4) continue;
-        this.#remaining = this.#header;
-        this.#header = 0;
-        this.#headerBytes = 0;
+        this.header[this.headerBytes++] = chunk[at++]!;
+        if (this.headerBytes < this.headerLength()) continue;
+        this.#payloadLeft = this.payloadLength();
+        this.headerBytes = 0;
       }
       if (this.atBoundary) last = at;
     }
     return last;
+  }
+
+  /** Length of the header, as far as the bytes read so far tell. */
+  protected abstract headerLength(): number;
+  /** Called once for each header, when it is whole. */
+  protected abstract payloadLength(): number;
+}
+
+class LengthBoundary extends FrameBoundary {
+  protected override headerLength(): number {
+    return 4;
+  }
+
+  protected override payloadLength(): number {
+    return this.header.readUInt32BE(0);
   }
 }

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
-import { headerValues, relayedHeaders, selfUpstreamHeaders, upstreamHeaders } from './headers.ts';
+import { relayedHeaders, selfUpstreamHeaders, upstreamHeaders } from './headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { HeaderParts } from './headers.ts';
 
 const alice = makeUser({ name: 'alice', uid: 'u-1', groups: ['dev', 'a,b'], extra: [['scopes', ['x', 'y']]] });

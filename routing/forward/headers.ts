@@ -7,6 +7,7 @@ import { readOnce } from '../../http/repeated-headers.ts';
 import { identityTextFault } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { rememberingNames } from '../../http/header-names.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { token } from '../../http/field-syntax.ts';
 
@@ -18,7 +19,6 @@ const forwardedRequestHeaders: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
   'accept-language',
-  'audit-id',
   'cache-control',
   'content-disposition',
   'kubectl-command',
@@ -330,16 +330,6 @@ export function headerValue(headers: RawHeaders, lowerName: string): string | un
     if (name.length === lowerName.length && name.toLowerCase() === lowerName) return headers[i + 1]!;
   }
   return undefined;
-}
-
-/** All values of a header, in order. */
-export function headerValues(headers: RawHeaders, lowerName: string): string[] {
-  const values: string[] = [];
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (name.length === lowerName.length && name.toLowerCase() === lowerName) values.push(headers[i + 1]!);
-  }
-  return values;
 }
 
 /** Whether the client's `If-None-Match` has this ETag, by weak comparison (RFC 9110 section 13.1.2). */

@@ -9,8 +9,9 @@ import { challengesOf, relayedHeaders } from './headers.ts';
 import type { RelayedHeaders } from './headers.ts';
 import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
-import { refusedImpersonation } from './refusals.ts';
+import { refusedImpersonation } from './warning.ts';
 import type { Breaker } from '../members/breaker.ts';
+import { credentialRefused, noAnswer, redirected } from '../members/member-faults.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
 
@@ -171,7 +172,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     if (this.#forwarding.request.body !== 'none') this.#inbound.resumeBody();
     if (status === 401 && !this.#forwarding.isApplication) {
       this.#forwarding.onCredentialRefused();
-      this.#fail(this.#credentialRefused());
+      this.#fail(credentialRefused(this.#forwarding.clusterName));
     } else if (status === 403) {
       this.#held = { status, headers, chunks: [], bytes: 0 };
     } else this.#relay(status, headers, []);
@@ -197,14 +198,7 @@ class StreamRun implements ResponseHandler, OpenStream {
   #relocate(headers: string[], location: string, status: number): boolean {
     const rewritten = this.#forwarding.rewriteLocation(location);
     if (rewritten === undefined) {
-      const { clusterName } = this.#forwarding;
-      this.#fail(
-        new GatewayError(
-          'MEMBER_REDIRECT',
-          `cluster "${clusterName}" answered with a redirect (${status}), which is not followed`,
-          { cluster: clusterName },
-        ),
-      );
+      this.#fail(redirected(this.#forwarding.clusterName, status));
       return false;
     }
     for (let i = 0; i < headers.length; i += 2) {
@@ -286,22 +280,8 @@ class StreamRun implements ResponseHandler, OpenStream {
   #timedOut(): void {
     if (this.#settled) return;
     const { clusterName, firstByteTimeoutMs, breaker } = this.#forwarding;
-    const error = new GatewayError(
-      'MEMBER_TIMEOUT',
-      `cluster "${clusterName}" sent no answer within ${firstByteTimeoutMs / 1000} s`,
-      { cluster: clusterName },
-    );
     breaker.forget();
-    this.#fail(error);
-  }
-
-  #credentialRefused(): GatewayError {
-    const { clusterName } = this.#forwarding;
-    return new GatewayError(
-      'MEMBER_CREDENTIAL',
-      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
-      { cluster: clusterName },
-    );
+    this.#fail(noAnswer(clusterName, firstByteTimeoutMs));
   }
 
   #clientClosed(aborted: boolean): void {

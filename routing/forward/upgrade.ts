@@ -5,11 +5,13 @@
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Breaker } from '../members/breaker.ts';
+import { credentialRefused } from '../members/member-faults.ts';
 import type { InboundUpgrade } from '../../http/inbound.ts';
-import { challengesOf, headerValues, relayedHeaders } from './headers.ts';
+import { challengesOf, relayedHeaders } from './headers.ts';
+import { headerValues } from '../../http/raw-headers.ts';
 import { LastWords } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
-import { refusedImpersonation } from './refusals.ts';
+import { refusedImpersonation } from './warning.ts';
 import type { Forwarding, Progress } from './stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
@@ -313,15 +315,7 @@ class RefusedUpgrade implements ResponseHandler {
     const { status, headers: received } = this.#head!;
     if (status === 401 && !isApplication) {
       onCredentialRefused();
-      this.#reject(
-        new GatewayError(
-          'MEMBER_CREDENTIAL',
-          `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
-          {
-            cluster: clusterName,
-          },
-        ),
-      );
+      this.#reject(credentialRefused(clusterName));
       return;
     }
     if (status < 400) {

@@ -1,54 +1,32 @@
 // Follows WebSocket frames in one direction (RFC 6455 section 5.2) to know where messages end, and builds the final
 // messages for a client of exec or attach. Those may only be sent between two messages. Inside a frame, or between the
 // fragments of a message, they would corrupt the stream.
-import type { EventBoundary } from './event-boundary.ts';
+import { FrameBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in the bytes that a server sends, however the bytes are split into chunks. */
-export class MessageBoundary implements EventBoundary {
-  /** Bytes of the current frame header. It has 2, 4 or 10 bytes, and 4 more when the frame is masked. */
-  readonly #header = Buffer.alloc(14);
-  #headerBytes = 0;
-  #payloadLeft = 0;
+export class MessageBoundary extends FrameBoundary {
   /** Whether the current message has further fragments. */
   #fragmented = false;
 
-  get atBoundary(): boolean {
-    return this.#headerBytes === 0 && this.#payloadLeft === 0 && !this.#fragmented;
+  override get atBoundary(): boolean {
+    return super.atBoundary && !this.#fragmented;
   }
 
-  feed(chunk: Buffer): number {
-    let last = -1;
-    let at = 0;
-    while (at < chunk.length) {
-      if (this.#payloadLeft > 0) {
-        const taken = Math.min(this.#payloadLeft, chunk.length - at);
-        this.#payloadLeft -= taken;
-        at += taken;
-      } else {
-        this.#header[this.#headerBytes++] = chunk[at++]!;
-        if (this.#headerBytes < this.#headerLength()) continue;
-        this.#readHeader();
-      }
-      if (this.atBoundary) last = at;
-    }
-    return last;
-  }
-
-  #headerLength(): number {
-    if (this.#headerBytes < 2) return 2;
-    const length = this.#header[1]! & 0x7f;
-    const masked = (this.#header[1]! & 0x80) === 0 ? 0 : 4;
+  /** A header has 2, 4 or 10 bytes, and 4 more when the frame is masked. */
+  protected override headerLength(): number {
+    if (this.headerBytes < 2) return 2;
+    const length = this.header[1]! & 0x7f;
+    const masked = (this.header[1]! & 0x80) === 0 ? 0 : 4;
     return masked + (length === 127 ? 10 : length === 126 ? 4 : 2);
   }
 
-  #readHeader(): void {
-    const length = this.#header[1]! & 0x7f;
-    this.#payloadLeft =
-      length === 127 ? Number(this.#header.readBigUInt64BE(2)) : length === 126 ? this.#header.readUInt16BE(2) : length;
-    const isControl = (this.#header[0]! & 0x08) !== 0;
-    // Control frames are never fragmented, and may come between the fragments of a message.
-    if (!isControl) this.#fragmented = (this.#header[0]! & 0x80) === 0;
-    this.#headerBytes = 0;
+  protected override payloadLength(): number {
+    const length = this.header[1]! & 0x7f;
+    // Control frames may stand between the fragments of a message.
+    const isControl = (this.header[0]! & 0x08) !== 0;
+    if (!isControl) this.#fragmented = (this.header[0]! & 0x80) === 0;
+    if (length === 127) return Number(this.header.readBigUInt64BE(2));
+    return length === 126 ? this.header.readUInt16BE(2) : length;
   }
 }
 

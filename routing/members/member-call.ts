@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';
+import { credentialRefused, noAnswer, redirected } from './member-faults.ts';
 import { headersOf } from './member-request.ts';
 import type { OutgoingIdentity } from './member-request.ts';
 import type { Target } from './target.ts';
@@ -171,18 +172,10 @@ class MemberExchange implements ResponseHandler {
     const { name: cluster, credential } = this.#target.record.spec;
     if (status === 401) {
       credential?.invalidate();
-      return new GatewayError(
-        'MEMBER_CREDENTIAL',
-        `cluster "${cluster}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
-        { cluster },
-      );
+      return credentialRefused(cluster);
     }
     if (status >= 300 && status < 400 && headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'location')) {
-      return new GatewayError(
-        'MEMBER_REDIRECT',
-        `cluster "${cluster}" answered with a redirect (${status}), which is not followed`,
-        { cluster },
-      );
+      return redirected(cluster, status);
     }
     return undefined;
   }
@@ -207,9 +200,7 @@ class MemberExchange implements ResponseHandler {
   }
 
   #timedOut(timeoutMs: number): void {
-    const cluster = this.#target.record.spec.name;
-    const what = `cluster "${cluster}" sent no answer within ${timeoutMs / 1000} s`;
-    this.#giveUp(new GatewayError('MEMBER_TIMEOUT', what, { cluster }));
+    this.#giveUp(noAnswer(this.#target.record.spec.name, timeoutMs));
   }
 
   /** Cancels the request and drops unread data. */

@@ -131,6 +131,24 @@ export function closedTransport(member: MemberLabel): GatewayError {
   return fail('MEMBER_UNAVAILABLE', `the gateway closed its connections to ${member.address}`, member, undefined);
 }
 
+/** The error for a member that answered 401 to the gateway itself. */
+export function credentialRefused(cluster: string): GatewayError {
+  const message = `cluster "${cluster}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`;
+  return new GatewayError('MEMBER_CREDENTIAL', message, { cluster });
+}
+
+/** The error for a redirect of a member (rule "no redirects"). */
+export function redirected(cluster: string, status: number): GatewayError {
+  const message = `cluster "${cluster}" answered with a redirect (${status}), which is not followed`;
+  return new GatewayError('MEMBER_REDIRECT', message, { cluster });
+}
+
+/** The error for a member that took the request and did not answer in time. */
+export function noAnswer(cluster: string, timeoutMs: number): GatewayError {
+  const message = `cluster "${cluster}" sent no answer within ${timeoutMs / 1000} s`;
+  return new GatewayError('MEMBER_TIMEOUT', message, { cluster });
+}
+
 /** An error with this code about this member. */
 export function fail(code: ErrorCode, message: string, member: MemberLabel, cause: unknown): GatewayError {
   return new GatewayError(code, message, { cluster: member.clusterName, ...(cause === undefined ? {} : { cause }) });

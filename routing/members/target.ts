@@ -14,21 +14,6 @@ export interface Connection {
   readonly breaker: Breaker;
 }
 
-/** The connections to all clusters, by the UID of the cluster record. */
-export interface Connections {
-  /**
-   * The connections for this record and credential. When address, TLS settings or client certificate have changed, the
-   * old connections are drained and new ones made.
-   */
-  of(spec: ClusterSpec, credential: Credential): Connection;
-  /** The breaker of a cluster; made when first asked for. */
-  breaker(spec: ClusterSpec): Breaker;
-  /** Closes all connections to a removed cluster and cuts its streams. */
-  drop(uid: string): void;
-  stats(): readonly (readonly [clusterName: string, TransportStats, Breaker['state']])[];
-  close(mode: 'drain' | 'abort'): void;
-}
-
 /** Makes a transport; outside tests it is `makeTransport` of transport.ts. */
 export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Transport;
 
@@ -46,7 +31,10 @@ interface Entry {
   connection: Connection | undefined;
 }
 
-class ConnectionSet implements Connections {
+/** The connections to all clusters, by the UID of the cluster record. */
+export type Connections = Pick<ConnectionSet, keyof ConnectionSet>;
+
+class ConnectionSet {
   readonly #makeTransport: TransportMaker;
   readonly #breakerLimits: BreakerLimits | undefined;
   readonly #entries = new Map<string, Entry>();
@@ -56,6 +44,10 @@ class ConnectionSet implements Connections {
     this.#breakerLimits = breakerLimits;
   }
 
+  /**
+   * The connections for this record and credential. When address, TLS settings or client certificate have changed, the
+   * old connections are drained and new ones made.
+   */
   of(spec: ClusterSpec, credential: Credential): Connection {
     const entry = this.#entryOf(spec);
     const certificate = credential.clientCertificate?.cert ?? '';
@@ -69,17 +61,19 @@ class ConnectionSet implements Connections {
     return entry.connection;
   }
 
+  /** The breaker of a cluster; made when first asked for. */
   breaker(spec: ClusterSpec): Breaker {
     return this.#entryOf(spec).breaker;
   }
 
+  /** Closes all connections to a removed cluster and cuts its streams. */
   drop(uid: string): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
     entry?.connection?.transport.close('abort');
   }
 
-  stats(): ReturnType<Connections['stats']> {
+  stats(): readonly (readonly [clusterName: string, TransportStats, Breaker['state']])[] {
     return [...this.#entries.values()].flatMap(({ name, connection, breaker }) =>
       connection === undefined ? [] : [[name, connection.transport.stats(), breaker.state] as const],
     );

@@ -3,7 +3,7 @@
 // edited, but never parsed and serialised again.
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
 import type { EventForm } from '../watch/watch-question.ts';

@@ -2,7 +2,7 @@
 // and values, accept them in place of a path. A field with such a name at the top of an object can be reached with a
 // leading dot (`.name`).
 import { clusterAnnotation } from '../types.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import { parsePath, printPath } from './path.ts';
 
 const paths = {

@@ -2,7 +2,7 @@
 // own properties count, since a key may be `__proto__` or `constructor`. Only bytes preserve how a number was written,
 // such as `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** The text of a scalar; null for JSON null; undefined for an object or a list. */
 export type Found = string | null | undefined;

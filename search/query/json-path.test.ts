@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { documentPaths, readDocument, readValues } from './document.ts';
 import { compilePaths, readPaths } from './json-path.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import { parsePath } from './path.ts';
 
 function slices(json: string, ...paths: readonly string[]): readonly (readonly string[])[] {

@@ -3,7 +3,7 @@
 // check). When a key occurs twice in an object, the last one counts, as in JSON.parse. Keys with escapes are
 // recognised.
 import { skipSpace, textOf } from '../../lib/json/json-scan.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** The position of a value: from byte `start` up to, not including, byte `end`. Quotes and brackets are included. */
 export interface Slice {

@@ -2,7 +2,7 @@
 // on the keys of rows, which a store can check without reading objects. A condition on an empty value stays as it is: a
 // cluster-scoped object does not have the field `metadata.namespace`, while its key has the namespace ''.
 import { clusterAnnotation } from '../types.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
 import { printPath } from './path.ts';
 

@@ -1,7 +1,7 @@
 // A query in the form that stores and the matcher use. All ways to write a query are turned into it: Clusterpedia's
 // parameters and labels, native selectors, `filter=`, and a POSTed JSON document. A missing list of clusters,
 // namespaces or names means all; an empty list means none.
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
 

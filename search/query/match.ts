@@ -5,7 +5,7 @@ import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
 import { documentPaths, readDocument, readValues, type Found } from './document.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
 /** The parts of a row's key. They are kept apart from the object, which does not contain all of them. */

@@ -1,7 +1,7 @@
 // Parses paths into an object: `metadata.name`, `.spec.containers[].image`, `metadata.annotations['a.io/b']`,
 // `spec.ports[0].port`. A dot inside quotes belongs to the key. A key in brackets needs quotes.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** Longest path, in steps. No Kubernetes type is nested this deep. */
 export const maxPathSteps = 32;

@@ -6,7 +6,7 @@ import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
 import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from './selectors/label-selector.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery, OwnerQuery } from './list-query.ts';
 import { liftKeyConditions } from './lift-keys.ts';
 import { nativeConditions } from './native-fields.ts';

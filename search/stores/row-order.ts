@@ -2,7 +2,7 @@
 // gives rows in this order. Easy to get wrong: texts are compared as UTF-8 bytes. JavaScript's `<` would put some
 // characters before others that come later in UTF-8.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 import type { ListQuery, OrderKey } from '../query/list-query.ts';
 import type { Incarnation, TypeKey } from '../types.ts';
 import type { Cursor } from './store.ts';

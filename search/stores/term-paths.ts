@@ -1,5 +1,5 @@
 // The names of terms. A term is a label, or the value of an indexed path; stores find rows by both in the same way.
-import type { PathStep } from '../../lib/json/path-step.ts';
+import type { PathStep } from '../../lib/json/raw-json.ts';
 
 /** The term path of a label. */
 export const labelPath = (key: string): string => `l:${key}`;

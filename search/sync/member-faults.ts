@@ -3,7 +3,7 @@
 // appear in a message, since it may quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
-import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from '../../cache/hub/hub-events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';

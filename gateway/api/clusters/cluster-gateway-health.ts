@@ -1,6 +1,8 @@
 // Serves `clustergateways/<name>/health`. Clients of cluster-gateway write the health of a cluster there; it is kept in
 // two annotations of the cluster's Secret or ManagedCluster on the hub. The gateway's own probe never writes it.
 // Security: the hub answers a write with the whole Secret, so only `resourceVersion` is taken from that answer.
+import { isRecord } from '../../../lib/json/record.ts';
+import type { JsonRecord } from '../../../lib/json/record.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -121,19 +123,17 @@ interface HealthUpdate {
 }
 
 function readUpdate(body: unknown, name: string): HealthUpdate {
-  const object = asObject(body);
-  if (object === undefined) throw badUpdate(name, 'the body must be a ClusterGateway');
-  const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = object;
+  if (!isRecord(body)) throw badUpdate(name, 'the body must be a ClusterGateway');
+  const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = body;
   if (apiVersion !== groupVersionOf(clusterGatewayGroup) || kind !== 'ClusterGateway') {
     throw badUpdate(name, `the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
   }
-  const metadata = asObject(object['metadata'] ?? {});
-  const status = asObject(object['status'] ?? {});
-  if (metadata === undefined || status === undefined) throw badUpdate(name, 'metadata and status must be objects');
+  const { metadata = {}, status = {} } = body;
+  if (!isRecord(metadata) || !isRecord(status)) throw badUpdate(name, 'metadata and status must be objects');
   return { ...readIdentity(metadata, name), ...readHealth(status, name) };
 }
 
-function readIdentity(metadata: JsonObject, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
+function readIdentity(metadata: JsonRecord, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
   const { name: given = name, uid = '', resourceVersion = '' } = metadata;
   if (given !== name) {
     throw badUpdate(name, `the name of the object (${String(given)}) is not the name in the path (${name})`);
@@ -144,7 +144,7 @@ function readIdentity(metadata: JsonObject, name: string): Pick<HealthUpdate, 'u
   return { uid, resourceVersion };
 }
 
-function readHealth(status: JsonObject, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
+function readHealth(status: JsonRecord, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
   const { healthy = false, healthyReason = '' } = status;
   if (typeof healthy !== 'boolean') throw badUpdate(name, 'status.healthy must be true or false');
   if (typeof healthyReason !== 'string') throw badUpdate(name, 'status.healthyReason must be a string');
@@ -153,12 +153,6 @@ function readHealth(status: JsonObject, name: string): Pick<HealthUpdate, 'healt
 
 function badUpdate(name: string, message: string): GatewayError {
   return new GatewayError('BAD_REQUEST', message, { ...details, name });
-}
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-function asObject(value: unknown): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
 function checkPrecondition(

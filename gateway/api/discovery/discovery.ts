@@ -2,7 +2,29 @@
 // when the gateway starts. They must not depend on a member, the hub or permissions, because kubectl can do nothing
 // when discovery fails.
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
-import type { ApiGroup, ApiResource } from './api-groups.ts';
+import type { ApiGroup } from './api-groups.ts';
+
+/** What discovery shows of an API group: one of {@link ApiGroup}, or another with a version of its own. */
+export interface ShownGroup {
+  readonly name: string;
+  /** The group's only version; when undefined, that of the gateway's own groups. */
+  readonly version?: string;
+  readonly resources: readonly ShownResource[];
+}
+
+interface ShownResource {
+  readonly plural: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly verbs: readonly string[];
+  readonly subresources?: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly verbs: readonly string[];
+  }[];
+}
 
 /** All discovery documents: `root` is `/`, `api` is `/api`, `apis` is `/apis`. */
 export interface DiscoveryDocuments {
@@ -17,16 +39,9 @@ export interface DiscoveryDocuments {
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/**
- * Makes the discovery documents of `groups`. `more` and `moreAggregated` describe further groups, which other files
- * define, in legacy and in aggregated form.
- */
-export function makeDiscovery(
-  groups: readonly ApiGroup[],
-  more: readonly object[] = [],
-  moreAggregated: readonly object[] = [],
-): DiscoveryDocuments {
-  const entries = groups.map(({ name }) => groupEntry(name));
+/** Makes the discovery documents of `groups` and of `more`, whose paths the root document does not list. */
+export function makeDiscovery(groups: readonly ApiGroup[], more: readonly ShownGroup[] = []): DiscoveryDocuments {
+  const all: readonly ShownGroup[] = [...groups, ...more];
   return {
     root: {
       paths: [
@@ -42,80 +57,66 @@ export function makeDiscovery(
       ],
     },
     api: { kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] },
-    apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: [...entries, ...more] },
-    groups: new Map(groups.map(({ name }, i) => [name, { kind: 'APIGroup', apiVersion: 'v1', ...entries[i] }])),
-    resources: new Map(groups.map((group) => [group.name, resourceList(group)])),
+    apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: all.map(groupEntry) },
+    groups: new Map(all.map((group) => [group.name, { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group) }])),
+    resources: new Map(all.map((group) => [group.name, resourceList(group)])),
     aggregated: (document, version) => ({
       kind: 'APIGroupDiscoveryList',
       apiVersion: `apidiscovery.k8s.io/${version}`,
       metadata: {},
-      items: document === 'api' ? [] : [...groups.map(aggregatedGroup), ...moreAggregated],
+      items: document === 'api' ? [] : all.map(aggregatedGroup),
     }),
   };
 }
 
-function groupEntry(name: string): object {
-  const version = { groupVersion: groupVersionOf(name), version: gatewayVersion };
-  return { name, versions: [version], preferredVersion: version };
+function groupEntry({ name, version = gatewayVersion }: ShownGroup): object {
+  const only = { groupVersion: `${name}/${version}`, version };
+  return { name, versions: [only], preferredVersion: only };
 }
 
-function resourceList({ name, resources }: ApiGroup): object {
+function resourceList({ name, version = gatewayVersion, resources }: ShownGroup): object {
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
-    groupVersion: groupVersionOf(name),
-    resources: resources.flatMap((resource) => [
-      {
-        name: resource.plural,
-        singularName: resource.singular,
-        namespaced: false,
-        kind: resource.kind,
-        verbs: resource.verbs,
-        ...listsOf(resource),
-      },
-      ...resource.subresources.map((each) => ({
-        name: `${resource.plural}/${each.name}`,
-        singularName: '',
-        namespaced: false,
-        kind: each.kind,
-        verbs: each.verbs,
-      })),
+    groupVersion: `${name}/${version}`,
+    resources: resources.flatMap(({ plural, singular, kind, verbs, subresources = [], ...lists }) => [
+      { name: plural, singularName: singular, namespaced: false, kind, verbs, ...filled(lists) },
+      ...subresources.map((each) => ({ ...each, name: `${plural}/${each.name}`, singularName: '', namespaced: false })),
     ]),
   };
 }
 
-function aggregatedGroup({ name, resources }: ApiGroup): object {
-  const responseKind = (kind: string): object => ({ group: name, version: gatewayVersion, kind });
+function aggregatedGroup({ name, version = gatewayVersion, resources }: ShownGroup): object {
+  const responseKind = (kind: string): object => ({ group: name, version, kind });
   return {
     metadata: { name },
     versions: [
       {
-        version: gatewayVersion,
+        version,
         freshness: 'Current',
-        resources: resources.map((resource) => ({
-          resource: resource.plural,
-          responseKind: responseKind(resource.kind),
+        resources: resources.map(({ plural, singular, kind, verbs, subresources = [], ...lists }) => ({
+          resource: plural,
+          responseKind: responseKind(kind),
           scope: 'Cluster',
-          singularResource: resource.singular,
-          verbs: resource.verbs,
-          ...listsOf(resource),
-          ...(resource.subresources.length === 0
-            ? {}
-            : {
-                subresources: resource.subresources.map((each) => ({
-                  subresource: each.name,
-                  responseKind: responseKind(each.kind),
-                  verbs: each.verbs,
-                })),
-              }),
+          singularResource: singular,
+          verbs,
+          ...filled({
+            ...lists,
+            subresources: subresources.map((each) => ({
+              subresource: each.name,
+              responseKind: responseKind(each.kind),
+              verbs: each.verbs,
+            })),
+          }),
         })),
       },
     ],
   };
 }
 
-function listsOf({ shortNames, categories }: ApiResource): object {
-  return { ...(shortNames.length === 0 ? {} : { shortNames }), ...(categories.length === 0 ? {} : { categories }) };
+/** The lists that hold something. */
+function filled(lists: Readonly<Record<string, readonly unknown[]>>): object {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }
 
 /** Content-Type of aggregated discovery in the given version. */

@@ -2,13 +2,13 @@
 // which does not import the chain. Security: that code gets the authorized user and headers without credentials, never
 // the headers the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { headerValues } from '../../../routing/forward/headers.ts';
+import { headerValues } from '../../../http/raw-headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
 import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 import { acceptedForm } from '../accept.ts';
-import { indexGroupDocument } from './index-groups.ts';
+import { indexDiscovery } from './index-groups.ts';
 import type { IndexSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from '../request-body.ts';
@@ -41,7 +41,8 @@ export function answerIndex(
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     acceptedForm(state.headers, ['']);
-    return jsonResponse(indexGroupDocument(surface.group, surface.document), state.auditId);
+    const documents = surface.document === 'group' ? indexDiscovery.groups : indexDiscovery.resources;
+    return jsonResponse(documents.get(surface.group), state.auditId);
   }
   const { inbound, headers, target, user, auditId, progress, observation } = state;
   return answer({

@@ -1,6 +1,8 @@
 // The API groups of the index as data: their discovery documents and their paths. Below `resources` and
 // `indexes/default/proxy`, the rest of the path is a whole Kubernetes path such as `/api/v1/pods`. RBAC sees only
 // `resources`, or `indexes/proxy` with the name `default`.
+import { makeDiscovery } from '../discovery/discovery.ts';
+import type { ShownGroup } from '../discovery/discovery.ts';
 import { queryFlag } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 import type { ParsedTarget } from '../../request/path.ts';
@@ -80,80 +82,39 @@ export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: s
   return verb === 'get' && (legacyWatch || queryFlag(query, 'watch')) ? 'watch' : verb;
 }
 
-interface IndexResource {
-  readonly name: string;
-  readonly kind: string;
-  readonly singularName: string;
-  readonly verbs: readonly string[];
-}
-
-const resources: Readonly<Record<IndexGroup, readonly IndexResource[]>> = {
-  [clusterpediaGroup]: [
-    {
-      name: 'collectionresources',
-      singularName: 'collectionresource',
-      kind: 'CollectionResource',
-      verbs: ['get', 'list'],
-    },
-    { name: 'resources', singularName: 'resources', kind: 'Resources', verbs: ['get'] },
-  ],
-  [searchGroup]: [
-    { name: 'indexes', singularName: 'index', kind: 'Index', verbs: ['get', 'list'] },
-    ...['counts', 'facets', 'freshness', 'proxy', 'query', 'values'].map((name) => ({
-      name: `indexes/${name}`,
-      singularName: '',
-      kind: 'Index',
-      verbs: name === 'query' ? ['create'] : ['get'],
-    })),
-  ],
-};
-
-const groupNames: readonly IndexGroup[] = [clusterpediaGroup, searchGroup];
-
-function groupEntry(name: IndexGroup): object {
-  const version = { groupVersion: `${name}/${versions[name]}`, version: versions[name] };
-  return { name, versions: [version], preferredVersion: version };
-}
-
-/** The groups of the index as elements of an APIGroupList (`/apis`). */
-export const indexGroupEntries: readonly object[] = groupNames.map(groupEntry);
-
-/** Discovery of one group of the index: `group` is its APIGroup, `version` the APIResourceList of its only version. */
-export function indexGroupDocument(group: IndexGroup, document: 'group' | 'version'): object {
-  if (document === 'group') return { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group) };
-  return {
-    kind: 'APIResourceList',
-    apiVersion: 'v1',
-    groupVersion: `${group}/${versions[group]}`,
-    resources: resources[group].map((each) => ({ ...each, namespaced: false })),
-  };
-}
-
-/** The groups of the index as elements of an APIGroupDiscoveryList (KEP-3352). */
-export const aggregatedIndexGroups: readonly object[] = groupNames.map((name) => {
-  const responseKind = (kind: string): object => ({ group: name, version: versions[name], kind });
-  const whole = resources[name].filter((each) => !each.name.includes('/'));
-  return {
-    metadata: { name },
-    versions: [
+/** The groups of the index as discovery shows them. */
+export const indexGroups: readonly ShownGroup[] = [
+  {
+    name: clusterpediaGroup,
+    version: versions[clusterpediaGroup],
+    resources: [
       {
-        version: versions[name],
-        freshness: 'Current',
-        resources: whole.map((each) => ({
-          resource: each.name,
-          responseKind: responseKind(each.kind),
-          scope: 'Cluster',
-          singularResource: each.singularName,
-          verbs: each.verbs,
-          subresources: resources[name]
-            .filter((sub) => sub.name.startsWith(`${each.name}/`))
-            .map((sub) => ({
-              subresource: sub.name.split('/')[1],
-              responseKind: responseKind(sub.kind),
-              verbs: sub.verbs,
-            })),
+        plural: 'collectionresources',
+        singular: 'collectionresource',
+        kind: 'CollectionResource',
+        verbs: ['get', 'list'],
+      },
+      { plural: 'resources', singular: 'resources', kind: 'Resources', verbs: ['get'] },
+    ],
+  },
+  {
+    name: searchGroup,
+    version: versions[searchGroup],
+    resources: [
+      {
+        plural: 'indexes',
+        singular: 'index',
+        kind: 'Index',
+        verbs: ['get', 'list'],
+        subresources: ['counts', 'facets', 'freshness', 'proxy', 'query', 'values'].map((name) => ({
+          name,
+          kind: 'Index',
+          verbs: name === 'query' ? ['create'] : ['get'],
         })),
       },
     ],
-  };
-});
+  },
+];
+
+/** The discovery documents of these groups alone. */
+export const indexDiscovery = makeDiscovery([], indexGroups);

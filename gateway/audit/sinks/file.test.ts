@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { startAuditFile } from './file.ts';
+import { AuditFile } from './file.ts';
 import type { AuditFileOptions } from './file.ts';
 import type { AuditSink } from './sink.ts';
 import { backupName, deleteOldFiles } from './rotation.ts';
@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function start(options: Partial<AuditFileOptions> = {}): AuditSink {
-  return startAuditFile({
+  return new AuditFile({
     path,
     maxSizeBytes: 0,
     maxBackups: 0,

@@ -3,11 +3,12 @@
 // counts as stored before.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
+import { within } from '../../../lib/within.ts';
 import { backupName, deleteOldFiles } from './rotation.ts';
 import type { Retention } from './rotation.ts';
 import type { AuditSink, SinkEvents } from './sink.ts';
 
-/** Options of {@link startAuditFile}. */
+/** Options of {@link AuditFile}. */
 export interface AuditFileOptions extends Retention {
   /** File to write to; `-` is standard output, which is never rotated. */
   readonly path: string;
@@ -25,16 +26,8 @@ export interface AuditFileOptions extends Retention {
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 
-/**
- * Opens the audit file. Missing files are created with mode 0600, missing folders with 0700.
- * @throws Error with the system's error code when the file cannot be written, so that the gateway does not start
- * without an audit log
- */
-export function startAuditFile(options: AuditFileOptions): AuditSink {
-  return new AuditFile(options);
-}
-
-class AuditFile implements AuditSink {
+/** An audit file, or standard output. */
+export class AuditFile implements AuditSink {
   readonly name = 'log';
   readonly #options: AuditFileOptions;
   readonly #nowMs: () => number;
@@ -51,6 +44,11 @@ class AuditFile implements AuditSink {
   #closed = false;
   #retry: NodeJS.Timeout | undefined;
 
+  /**
+   * Opens the audit file. Missing files are created with mode 0600, missing folders with 0700.
+   * @throws Error with the system's error code when the file cannot be written, so that the gateway does not start
+   * without an audit log
+   */
   constructor(options: AuditFileOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
@@ -79,10 +77,7 @@ class AuditFile implements AuditSink {
   }
 
   async flush(timeoutMs: number): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, timeoutMs);
-    await Promise.race([this.#drain(), late.promise]);
-    clearTimeout(timer);
+    await within(timeoutMs, this.#drain());
   }
 
   close(): void {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { Spool } from './spool.ts';
-import { WebhookRefusal, startAuditWebhook } from './webhook.ts';
+import { WebhookRefusal, AuditWebhook } from './webhook.ts';
 import type { AuditWebhookOptions, BatchOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
 
@@ -36,7 +36,7 @@ const batch: BatchOptions = { bufferSize: 100, maxSize: 10, maxWaitMs: 60_000, t
 function start(
   options: Partial<Omit<AuditWebhookOptions, 'batch'>> & { batch?: Partial<BatchOptions>; spoolBytes?: number } = {},
 ): AuditSink {
-  const sink = startAuditWebhook({
+  const sink = new AuditWebhook({
     mode: 'batch',
     initialBackoffMs: 10,
     random: () => 0,

@@ -1,6 +1,7 @@
 // Sends audit events to a webhook in batches, and repeats a batch until the webhook accepts it. While the webhook
 // fails, batches wait on disk, so that they survive a crash or restart. A receiver may get an event twice; both copies
 // have the same auditID and stage.
+import { TokenBucket } from '../../limits/token-bucket.ts';
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 
@@ -15,7 +16,7 @@ export interface BatchOptions {
   readonly throttleBurst: number;
 }
 
-/** Options of {@link startAuditWebhook}. */
+/** Options of {@link AuditWebhook}. */
 export interface AuditWebhookOptions {
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
@@ -43,11 +44,6 @@ export class WebhookRefusal extends Error {
   }
 }
 
-/** Starts a sink for the webhook. It first sends the batches that an earlier process left on disk. */
-export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
-  return new AuditWebhook(options);
-}
-
 interface Batch {
   /** The events as lines of JSON; undefined while they are only on disk. */
   readonly lines: readonly string[] | undefined;
@@ -72,7 +68,8 @@ const longestBackoffMs = 60_000;
 const attemptsWhenRefused = 5;
 const wrongBatch: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-class AuditWebhook implements AuditSink {
+/** A sink for the webhook. It first sends the batches that an earlier process left on disk. */
+export class AuditWebhook implements AuditSink {
   readonly name = 'webhook';
   readonly #options: AuditWebhookOptions;
   readonly #nowMs: () => number;
@@ -86,16 +83,16 @@ class AuditWebhook implements AuditSink {
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
-  #tokens: number;
-  #tokensAtMs: number;
+  /** Undefined when batches are not throttled. */
+  readonly #bucket: TokenBucket | undefined;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
   constructor(options: AuditWebhookOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
-    this.#tokens = options.batch.throttleBurst;
-    this.#tokensAtMs = this.#nowMs();
+    const { throttleQps, throttleBurst } = options.batch;
+    if (throttleQps > 0) this.#bucket = new TokenBucket(throttleQps, throttleBurst, this.#nowMs());
     this.#pump();
   }
 
@@ -186,14 +183,14 @@ class AuditWebhook implements AuditSink {
   #pump(): void {
     if (this.#closed || this.#paused) return;
     while (this.#sending.size < (this.#failures > 0 ? 1 : concurrentSends)) {
-      const waitMs = this.#untilTokenMs();
+      const waitMs = this.#bucket?.untilNextMs(this.#nowMs()) ?? 0;
       if (waitMs > 0) {
         this.#pauseFor(waitMs);
         return;
       }
       const batch = this.#next();
       if (batch === undefined) break;
-      this.#tokens -= 1;
+      this.#bucket?.take(this.#nowMs());
       void this.#deliver(batch);
     }
     if (this.#isIdle()) for (const tell of this.#onIdle.splice(0)) tell();
@@ -207,15 +204,6 @@ class AuditWebhook implements AuditSink {
     if (queued !== undefined) return queued;
     const spooled = this.#options.spool.take();
     return spooled && { lines: undefined, spooled, waiting: [], attempts: 0 };
-  }
-
-  #untilTokenMs(): number {
-    const { throttleQps, throttleBurst } = this.#options.batch;
-    if (throttleQps === 0) return 0;
-    const nowMs = this.#nowMs();
-    this.#tokens = Math.min(throttleBurst, this.#tokens + (Math.max(0, nowMs - this.#tokensAtMs) * throttleQps) / 1000);
-    this.#tokensAtMs = nowMs;
-    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1000) / throttleQps;
   }
 
   #pauseFor(waitMs: number): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { markedObject } from './item-bytes.ts';
 import { cellOrder, clusterColumn, mergedDefinitions, mergedRow, readColumns, unionColumns } from './table-columns.ts';
 

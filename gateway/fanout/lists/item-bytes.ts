@@ -4,7 +4,7 @@
 // another value is refused.
 import { ElementCursor, MemberCursor } from '../../../lib/json/json-cursor.ts';
 import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
 /** Where a JSON value begins and ends in a buffer; `end` is the position after its last byte. */

@@ -11,6 +11,7 @@ import { openMemberList } from './member-list.ts';
 import type { ListOutcome, MemberList } from './member-list.ts';
 import { inTurns, membersAtOnce } from '../members.ts';
 import type { FanoutMembers } from '../members.ts';
+import { notServed } from '../../status.ts';
 import { errorOfAll, missingAnnotation, missingByError, missingText, warningHeaders } from '../missing.ts';
 import type { Missing } from '../missing.ts';
 import { memberPath } from '../query.ts';
@@ -246,9 +247,4 @@ export class IncompleteAnswer extends Error {
         `partial=false was requested, but these clusters did not answer: ${named}`,
       );
   }
-}
-
-/** The error that kube-apiserver answers for a type that it does not serve. */
-export function notServed(): GatewayError {
-  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }

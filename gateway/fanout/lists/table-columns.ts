@@ -1,7 +1,7 @@
 // Merges the columns of the Tables that clusters send: the column `Cluster` first, then theirs. Clusters of different
 // versions have different columns, so each cell is moved to the column of the same name.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 

@@ -2,6 +2,8 @@
 // sends them back. Security: both name clusters and a client can forge them, so they may only choose among clusters
 // that the caller may reach now.
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../../lib/json/record.ts';
+import type { JsonRecord } from '../../../lib/json/record.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
@@ -121,11 +123,11 @@ function digestOf(parts: readonly string[], { user, path, query }: TokenScope): 
 
 const base64url = /^[A-Za-z0-9_-]+$/;
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(text: string): JsonRecord | undefined {
   if (!base64url.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { readMemberEvent } from '../../../search/sync/follow/watch-event.ts';

@@ -3,7 +3,7 @@
 // are stored under a digest that is computed here.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { headerValues } from '../../../routing/forward/headers.ts';
+import { headerValues } from '../../../http/raw-headers.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { AskMember } from '../../sync/sync-types.ts';
 import type { Incarnation } from '../../types.ts';

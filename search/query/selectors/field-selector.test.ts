@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { parseFieldSelector, printFieldSelector, sortedValues } from './field-selector.ts';
-import type { PathStep } from '../../../lib/json/path-step.ts';
+import type { PathStep } from '../../../lib/json/raw-json.ts';
 import { parsePath, printPath } from '../path.ts';
 
 const isRefused = (error: unknown): boolean => error instanceof GatewayError && error.code === 'BAD_REQUEST';

@@ -2,7 +2,7 @@
 // always gives the same data.
 import * as fc from 'fast-check';
 
-import type { PathStep } from '../../../lib/json/path-step.ts';
+import type { PathStep } from '../../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../rights/scope.ts';

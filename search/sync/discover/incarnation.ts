@@ -2,7 +2,7 @@
 // another incarnation. An incarnation is identified by the UID of the cluster record and the UID of the kube-system
 // Namespace. An answer to an earlier request may be outdated, so a caller only gets the answer to a request that was
 // sent after the call.
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { Incarnation } from '../../types.ts';
 import { refusalOf } from '../member-faults.ts';

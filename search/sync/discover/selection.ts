@@ -1,6 +1,7 @@
 // Decides which resources of which clusters are indexed, from the configuration, from PediaCluster fields, and from a
 // label on the cluster. RBAC objects, namespaces and CRDs of every indexed cluster are always stored, because access to
 // rows is decided with them. They appear in answers only when they are selected as well.
+import { defaultResources } from '../../../lib/indexed-resources.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';
@@ -46,37 +47,6 @@ export const rightsTypes: readonly ResourceType[] = [
   { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
 ];
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
-
-/** The resources that are indexed by default: common workload, configuration and RBAC kinds, but no Secrets. */
-export const defaultResources: readonly string[] = [
-  'pods',
-  'services',
-  'configmaps',
-  'nodes',
-  'namespaces',
-  'serviceaccounts',
-  'persistentvolumes',
-  'persistentvolumeclaims',
-  'resourcequotas',
-  'limitranges',
-  'replicationcontrollers',
-  'deployments.apps',
-  'statefulsets.apps',
-  'daemonsets.apps',
-  'replicasets.apps',
-  'jobs.batch',
-  'cronjobs.batch',
-  'ingresses.networking.k8s.io',
-  'networkpolicies.networking.k8s.io',
-  'horizontalpodautoscalers.autoscaling',
-  'poddisruptionbudgets.policy',
-  'storageclasses.storage.k8s.io',
-  'customresourcedefinitions.apiextensions.k8s.io',
-  `roles.${rbac}`,
-  `rolebindings.${rbac}`,
-  `clusterroles.${rbac}`,
-  `clusterrolebindings.${rbac}`,
-];
 
 /** Types that change all the time and are rarely queried. They are indexed only when named, never because of `*`. */
 const unasked: ReadonlySet<TypeKey> = new Set(['events.', 'events.events.k8s.io', 'leases.coordination.k8s.io']);

@@ -1,7 +1,7 @@
 // Reads the JSON bytes of an object once, finds the values that a row needs, and records which bytes are to be removed,
 // inserted or replaced. Easy to get wrong: all other bytes must stay exactly as they are (order of keys, large numbers,
 // `1.0`, escapes). So an object is never parsed and serialised again.
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import {
   byte,
   malformed,

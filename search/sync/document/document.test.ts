@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { clusterAnnotation } from '../../types.ts';
 import { makeDocumentReader, type DocumentReader } from './document.ts';
 

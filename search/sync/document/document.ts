@@ -1,7 +1,7 @@
 // Turns an object as a member cluster sent it into a row of the index. document-pass.ts reads and changes its bytes in
 // one pass.
 import { isUtf8 } from 'node:buffer';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import type { RowWrite } from '../../stores/store.ts';
 import { clusterAnnotation, type TypeInfo } from '../../types.ts';
 import { makeShape, ownAnnotations, type Slot } from './document-shape.ts';

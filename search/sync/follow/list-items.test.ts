@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import * as fc from 'fast-check';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { readListItems, type ListHead, type ListLimits } from './list-items.ts';
 
 async function* pieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
 // Splits the bytes of a list into its items while they arrive, so that a page is never held in memory as parsed
 // objects. In lists of custom resources the metadata follows the items, so resourceVersion and continue token are known
 // only at the end.
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
 import { ValueEnd } from '../../../lib/json/value-end.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
+import { MalformedAnswer } from '../../../lib/json/json-scan.ts';
 import { readMemberEvent } from './watch-event.ts';
 
 const read = (text: string): ReturnType<typeof readMemberEvent> => readMemberEvent(Buffer.from(text));

@@ -3,7 +3,7 @@
 // among them, which a look at every row reads otherwise than a database that keeps UTF-8.
 import * as fc from 'fast-check';
 
-import type { PathStep } from '../../../lib/json/path-step.ts';
+import type { PathStep } from '../../../lib/json/raw-json.ts';
 import type { FieldRequirement, ListQuery } from '../../../search/query/list-query.ts';
 import { parsePath } from '../../../search/query/path.ts';
 import type { Grant, RowScope } from '../../../search/rights/scope.ts';

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { defaultIndexResources, indexRules } from '../../../cli/member-access/index-access.ts';
-import { defaultResources } from '../../../search/sync/discover/selection.ts';
+import { indexRules } from '../../../cli/member-access/index-access.ts';
 import { configMap, simulate } from '../../../sim/simulator.fixture.ts';
 import type { JsonObject } from '../../../sim/types.ts';
 import { eventually } from '../../site/polling.ts';
@@ -14,10 +13,6 @@ import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.
 
 const configMaps = { group: '', resource: 'configmaps' };
 const rbac = 'rbac.authorization.k8s.io';
-
-test('the default resources of the gateway and of generate member-access are the same', () => {
-  assert.deepEqual(defaultIndexResources, defaultResources);
-});
 
 /** What `generate member-access --index` prints, for these resources. */
 function access(resources: readonly string[]): readonly JsonObject[] {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import type { PathStep } from '../../../../lib/json/path-step.ts';
+import type { PathStep } from '../../../../lib/json/raw-json.ts';
 import { allOf, type ListQuery } from '../../../../search/query/list-query.ts';
 import { printPath } from '../../../../search/query/path.ts';
 import type { RowScope } from '../../../../search/rights/scope.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { refusedImpersonation } from './refusals.ts';
+import { refusedImpersonation } from './warning.ts';
 
 const cases: readonly (readonly [message: string, warning: RegExp])[] = [
   [

@@ -1,0 +1,34 @@
+// The resources of the index, for the gateway that follows them and for the command that grants the right to read
+// them.
+const rbac = 'rbac.authorization.k8s.io';
+
+/** The resources that are indexed by default: common workload, configuration and RBAC kinds, but no Secrets. */
+export const defaultResources: readonly string[] = [
+  'pods',
+  'services',
+  'configmaps',
+  'nodes',
+  'namespaces',
+  'serviceaccounts',
+  'persistentvolumes',
+  'persistentvolumeclaims',
+  'resourcequotas',
+  'limitranges',
+  'replicationcontrollers',
+  'deployments.apps',
+  'statefulsets.apps',
+  'daemonsets.apps',
+  'replicasets.apps',
+  'jobs.batch',
+  'cronjobs.batch',
+  'ingresses.networking.k8s.io',
+  'networkpolicies.networking.k8s.io',
+  'horizontalpodautoscalers.autoscaling',
+  'poddisruptionbudgets.policy',
+  'storageclasses.storage.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  `roles.${rbac}`,
+  `rolebindings.${rbac}`,
+  `clusterroles.${rbac}`,
+  `clusterrolebindings.${rbac}`,
+];
