@@ -23,6 +23,11 @@ const settings = {
   wal_compression: 'lz4',
 } as const;
 
+const statementSettings = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track_planning': 'on',
+} as const;
+
 /** Batches a writing process has under way: so many followers have something to commit. */
 const inFlight = 16;
 const loadedAtOnce = 8;
@@ -49,25 +54,42 @@ async function main(): Promise<void> {
       rows: { type: 'string', default: '1000000' },
       writers: { type: 'string', default: '4' },
       seconds: { type: 'string', default: '20' },
+      batches: { type: 'string', default: '1,10,100' },
+      statements: { type: 'boolean', default: false },
     },
   });
   const clusters = Math.ceil(Number(values.rows) / objectsPerCluster);
-  const server = await startPostgresServer({ settings });
+  const server = await startPostgresServer({
+    settings: values.statements ? { ...settings, ...statementSettings } : settings,
+  });
   try {
     const url = await server.createDatabase('bench');
+    if (values.statements) await server.run('CREATE EXTENSION pg_stat_statements');
     await load(url, clusters);
     await sizes(url);
-    for (const rowsOfBatch of [1, 10, 100]) {
+    if (values.statements) await printStatements(server);
+    for (const rowsOfBatch of values.batches.split(',').map(Number)) {
       await measure(server, url, {
         clusters,
         rowsOfBatch,
         writers: Number(values.writers),
         seconds: Number(values.seconds),
       });
+      if (values.statements) await printStatements(server);
     }
   } finally {
     await server.stop();
   }
+}
+
+/** What the server's time went into since it was last printed. */
+async function printStatements(server: PostgresServer): Promise<void> {
+  const rows = await server.run(`SELECT calls, rows, round(total_exec_time) AS exec, round(total_plan_time) AS plan,
+    shared_blks_hit AS hit, shared_blks_dirtied AS dirtied, wal_bytes AS wal, left(regexp_replace(query, '\\s+', ' ', 'g'), 90) AS text
+    FROM pg_stat_statements ORDER BY total_exec_time + total_plan_time DESC LIMIT 14`);
+  for (const { calls, rows: of, exec, plan, hit, dirtied, wal, text } of rows)
+    print(`  ${calls} calls, ${of} rows, ${exec} ms + ${plan} ms planning, ${hit} pages, ${dirtied} dirtied, WAL ${wal}: ${text}`);
+  await server.run('SELECT pg_stat_statements_reset()');
 }
 
 function print(line: string): void {
@@ -125,7 +147,7 @@ async function measure(
     return { url, clusters: own, rowsOfBatch, seconds };
   });
   const children = tasks.map((task) => {
-    const child = fork(import.meta.filename, ['--child']);
+    const child = fork(import.meta.filename, ['--child'], { execArgv: process.env['PROF'] ? ['--cpu-prof', '--cpu-prof-dir=/tmp/pgw/prof'] : [] });
     child.send(task);
     return child;
   });
@@ -213,7 +235,9 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
       for (let next = follower; next < batches.length; next += inFlight) {
         if (performance.now() > untilMs) return;
         const startedMs = performance.now();
-        rows += await change(store, batches[next]!, turn);
+        const written = await change(store, batches[next]!, turn);
+        // Not `rows += await`: that forgets what the other followers have added meanwhile.
+        rows += written;
         batchMs.push(performance.now() - startedMs);
       }
     }
