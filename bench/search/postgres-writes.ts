@@ -88,7 +88,9 @@ async function printStatements(server: PostgresServer): Promise<void> {
     shared_blks_hit AS hit, shared_blks_dirtied AS dirtied, wal_bytes AS wal, left(regexp_replace(query, '\\s+', ' ', 'g'), 90) AS text
     FROM pg_stat_statements ORDER BY total_exec_time + total_plan_time DESC LIMIT 14`);
   for (const { calls, rows: of, exec, plan, hit, dirtied, wal, text } of rows)
-    print(`  ${calls} calls, ${of} rows, ${exec} ms + ${plan} ms planning, ${hit} pages, ${dirtied} dirtied, WAL ${wal}: ${text}`);
+    print(
+      `  ${calls} calls, ${of} rows, ${exec} ms + ${plan} ms planning, ${hit} pages, ${dirtied} dirtied, WAL ${wal}: ${text}`,
+    );
   await server.run('SELECT pg_stat_statements_reset()');
 }
 
@@ -147,7 +149,9 @@ async function measure(
     return { url, clusters: own, rowsOfBatch, seconds };
   });
   const children = tasks.map((task) => {
-    const child = fork(import.meta.filename, ['--child'], { execArgv: process.env['PROF'] ? ['--cpu-prof', '--cpu-prof-dir=/tmp/pgw/prof'] : [] });
+    const child = fork(import.meta.filename, ['--child'], {
+      execArgv: process.env['PROF'] ? ['--cpu-prof', '--cpu-prof-dir=/tmp/pgw/prof'] : [],
+    });
     child.send(task);
     return child;
   });

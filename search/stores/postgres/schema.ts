@@ -25,6 +25,9 @@ import { shardCount } from './shard.ts';
 /** The form of the tables this program writes; it refuses a newer one. */
 export const schemaForm = 1;
 
+/** SQLSTATE of a write whose leases are lost; the detail names them. */
+export const shardsLostState = 'PC001';
+
 /** Comment of the table `form`, by which a schema of this program is known. */
 export const schemaMark = 'index of Portcullis';
 
@@ -63,6 +66,8 @@ CREATE TABLE shard (
   id int2 PRIMARY KEY, owner text NOT NULL DEFAULT '', epoch int8 NOT NULL DEFAULT 0, taken timestamptz, until timestamptz
 )${busy};
 INSERT INTO shard (id) SELECT generate_series(0, ${shardCount - 1});
+CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
+  BEGIN RAISE EXCEPTION 'leases of shards are lost' USING ERRCODE = '${shardsLostState}', DETAIL = lost; END $$;
 CREATE TABLE type (id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE);
 CREATE TABLE incarnation (
   id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, incarnation text COLLATE "C" NOT NULL UNIQUE,

@@ -79,7 +79,8 @@ export class Database {
   }
 
   /**
-   * Runs work in a transaction (READ COMMITTED) in the schema, and commits it. Whatever is thrown rolls it back.
+   * Runs work in a transaction (READ COMMITTED) in the schema, and commits it unless the work has done so. Whatever is
+   * thrown rolls it back.
    * @param settings more of `SET LOCAL …`, each with its semicolon
    * @throws GatewayError INDEX_UNAVAILABLE (rejects); after a lost connection it is not known whether it was committed
    */
@@ -97,7 +98,8 @@ export class Database {
       await client.query(`BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
         SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`);
       const result = await work(client);
-      const { command } = await client.query('COMMIT');
+      const isCommitted = client.getTransactionStatus() === 'I';
+      const { command } = isCommitted ? { command: 'COMMIT' } : await client.query('COMMIT');
       isUsable = true;
       if (command !== 'COMMIT') throw unavailable('has rolled a write back');
       return result;

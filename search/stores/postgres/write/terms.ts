@@ -7,10 +7,22 @@ import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
+/** Numbers of terms that came last: most rows have the same few, and a digest takes ten times as long as to look here. */
+const known = new Map<string, bigint>();
+const mostKnown = 20_000;
+const longestKnown = 200;
+
 /** The number of a value of a label or path of a type, signed. @param path of {@link labelPath} or {@link fieldPath} */
 export function termId(type: TypeKey, path: string, value: string): bigint {
   // The lengths keep apart what concatenation would not.
-  return hash('sha256', `${type.length} ${path.length} ${type}${path}${value}`, 'buffer').readBigInt64BE(0);
+  const text = `${type.length} ${path.length} ${type}${path}${value}`;
+  let id = known.get(text);
+  if (id === undefined) {
+    id = hash('sha256', text, 'buffer').readBigInt64BE(0);
+    if (known.size === mostKnown) known.clear();
+    if (text.length <= longestKnown) known.set(text, id);
+  }
+  return id;
 }
 
 /** A term of a row. */

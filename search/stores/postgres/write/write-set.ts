@@ -42,6 +42,8 @@ export interface ObjectRow {
   readonly rv: Buffer;
   readonly digest: Buffer;
   readonly terms: readonly bigint[];
+  /** Whether the row has exactly these terms already. */
+  readonly hasSameTerms: boolean;
 }
 
 export interface BodyRow {
@@ -75,14 +77,28 @@ export interface NamespaceCount {
   n: number;
 }
 
+/** What is stored of a type of an incarnation: its description, and up to where it was followed. */
+export interface FollowedType {
+  readonly info: string;
+  /** Empty while it must be listed. */
+  readonly version: string;
+  readonly confirmedMs: number;
+}
+
 /** What a type of an incarnation gains, and what it is from now on. */
 export interface FollowChange {
   readonly target: Target;
+  /** Undefined for one that is new. */
+  readonly before: FollowedType | undefined;
   info: string;
-  version: string | null;
-  confirmedMs: number | null;
+  version: string;
+  confirmedMs: number;
   objects: number;
   bytes: number;
+}
+
+export function followKey({ inc, t }: Pick<Target, 'inc' | 't'>): string {
+  return `${inc} ${t}`;
 }
 
 /** What happened to an object. */
@@ -109,16 +125,24 @@ export class WriteSet {
   }
 
   /** The change of a type of an incarnation, which its batches add to. */
-  follow(target: Target, info: string): FollowChange {
-    const key = `${target.inc} ${target.t}`;
+  follow(target: Target, info: string, before?: FollowedType): FollowChange {
+    const key = followKey(target);
     const known = this.follows.get(key);
     if (known !== undefined) {
       known.info = info;
       return known;
     }
-    const change = { target, info, version: null, confirmedMs: null, objects: 0, bytes: 0 };
+    const { version = '', confirmedMs = 0 } = before ?? {};
+    const change = { target, before, info, version, confirmedMs, objects: 0, bytes: 0 };
     this.follows.set(key, change);
     return change;
+  }
+
+  /** Whether a type is new, known by another description, or became whole or stopped being so. */
+  get catalogGrew(): boolean {
+    return this.follows
+      .values()
+      .some(({ info, version, before }) => info !== before?.info || (version === '') !== (before.version === ''));
   }
 
   delete(follow: FollowChange, key: { readonly namespace: string; readonly name: string }, found: FoundRow): void {
@@ -140,7 +164,7 @@ export class WriteSet {
     if (found === undefined || !found.uid.equals(next.uid)) {
       if (found !== undefined) this.delete(follow, row, found);
       const id = this.#newId();
-      this.#write(follow, { ...next, id, isNew: true }, row.raw);
+      this.#write(follow, { ...next, id, isNew: true, hasSameTerms: false }, row.raw);
       this.#log(target, id, 'added', next.namespace, next.name, next.uid);
       this.#countTerms(target, '{}', terms);
       this.#count(target, next.namespace, 1);
@@ -149,16 +173,16 @@ export class WriteSet {
     }
     const { id } = found;
     const isSame = found.digest.equals(next.digest);
-    const termsText = arrayText(next.terms);
-    if (isSame && found.rv.equals(next.rv) && found.terms === termsText) return 'unchanged';
-    if (found.terms !== termsText) this.#countTerms(target, found.terms, terms);
+    const hasSameTerms = found.terms === arrayText(next.terms);
+    if (isSame && found.rv.equals(next.rv) && hasSameTerms) return 'unchanged';
+    if (!hasSameTerms) this.#countTerms(target, found.terms, terms);
     if (isSame) {
       // Columns that are not in the body change without an entry in the log: nobody can have seen them.
-      this.objects.push({ ...next, id, isNew: false });
+      this.objects.push({ ...next, id, isNew: false, hasSameTerms });
       return 'unchanged';
     }
     this.#log(target, id, 'modified', next.namespace, next.name, next.uid);
-    this.#write(follow, { ...next, id, isNew: false }, row.raw);
+    this.#write(follow, { ...next, id, isNew: false, hasSameTerms }, row.raw);
     follow.bytes -= found.bytes;
     return 'written';
   }
@@ -196,7 +220,11 @@ export class WriteSet {
   }
 }
 
-function objectRow(target: Target, row: RowWrite, terms: readonly Term[]): Omit<ObjectRow, 'id' | 'isNew'> {
+function objectRow(
+  target: Target,
+  row: RowWrite,
+  terms: readonly Term[],
+): Omit<ObjectRow, 'id' | 'isNew' | 'hasSameTerms'> {
   const { namespace, name, uid, ownerUid, resourceVersion, createdAtMs, raw } = row;
   return {
     target,
