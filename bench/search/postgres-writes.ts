@@ -2,6 +2,7 @@
 // are there, with several processes that write at a time, and how long a commit waits for the sequencer. The server is
 // one of our own with its commits on disk. Figures are printed; nothing is asserted, as they are the machine's.
 import { fork } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,8 +13,8 @@ import { openPostgresStore } from '../../search/stores/postgres/store.ts';
 import type { IndexStore, WriteBatch } from '../../search/stores/store.ts';
 import { startPostgresServer, type PostgresServer } from '../../test/site/postgres.fixture.ts';
 import { quantile } from '../figures/statistics.ts';
-import { clusterBatches } from './batches.ts';
-import { objectsPerCluster } from './generator.ts';
+import { batchesOf, clusterBatches } from './batches.ts';
+import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 
 const settings = {
   fsync: 'on',
@@ -67,7 +68,7 @@ async function main(): Promise<void> {
     if (values.statements) await server.run('CREATE EXTENSION pg_stat_statements');
     await load(url, clusters);
     await sizes(url);
-    if (values.statements) await printStatements(server);
+    if (values.statements) await printStatements(server, url);
     for (const rowsOfBatch of values.batches.split(',').map(Number)) {
       await measure(server, url, {
         clusters,
@@ -75,7 +76,7 @@ async function main(): Promise<void> {
         writers: Number(values.writers),
         seconds: Number(values.seconds),
       });
-      if (values.statements) await printStatements(server);
+      if (values.statements) await printStatements(server, url);
     }
   } finally {
     await server.stop();
@@ -83,7 +84,15 @@ async function main(): Promise<void> {
 }
 
 /** What the server's time went into since it was last printed. */
-async function printStatements(server: PostgresServer): Promise<void> {
+async function printStatements(server: PostgresServer, url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const updates = await client.query<{ table: string; share: string }>(
+    `SELECT split_part(relname, '_', 1) AS table, round(sum(n_tup_hot_upd) / sum(n_tup_upd), 2) AS share
+    FROM pg_stat_user_tables WHERE n_tup_upd > 0 GROUP BY 1 ORDER BY 1`,
+  );
+  await client.end();
+  print(`  of updates within their page: ${updates.rows.map(({ table, share }) => `${table} ${share}`).join(', ')}`);
   const rows = await server.run(`SELECT calls, rows, round(total_exec_time) AS exec, round(total_plan_time) AS plan,
     shared_blks_hit AS hit, shared_blks_dirtied AS dirtied, wal_bytes AS wal, left(regexp_replace(query, '\\s+', ' ', 'g'), 90) AS text
     FROM pg_stat_statements ORDER BY total_exec_time + total_plan_time DESC LIMIT 14`);
@@ -219,10 +228,22 @@ async function probe(url: string, signal: AbortSignal): Promise<readonly number[
   return waits;
 }
 
+/** All objects of a cluster in any order, as changes come: neighbours of a list are not neighbours of a watch. */
+function changesOf(cluster: number, rowsOfBatch: number): readonly WriteBatch[] {
+  const place = ({ uid }: GeneratedObject): string => hash('md5', uid);
+  const objects = [...clusterObjects(cluster)].map((object) => ({ object, at: place(object) }));
+  objects.sort((one, other) => (one.at < other.at ? -1 : 1));
+  return batchesOf(
+    cluster,
+    objects.map(({ object }) => object),
+    rowsOfBatch,
+  );
+}
+
 /** A process of its own that changes rows of its clusters until its time is over. */
 async function write(task: Task, go: Promise<unknown>): Promise<void> {
   const store = await openPostgresStore({ url: task.url });
-  const batches = task.clusters.flatMap((cluster) => clusterBatches(cluster, task.rowsOfBatch));
+  const batches = task.clusters.flatMap((cluster) => changesOf(cluster, task.rowsOfBatch));
   // Connections know nothing of the tables yet, and this code is not compiled.
   for (let round = 0; round < 4; round++) {
     await Promise.all(batches.slice(0, inFlight).map((batch) => change(store, batch, -round)));

@@ -1,5 +1,6 @@
 // Statements that write rows and their bodies, each for all rows of a transaction, with rows as arrays of their columns.
-// Rows that exist are found by their primary key whatever the planner believes of the tables (byIndexOnly).
+// Rows that exist are written by INSERT … ON CONFLICT, which finds each by its primary key: the planner, for which tables
+// that nobody has analyzed yet are empty, might read them whole for a join.
 import type { ClientBase } from 'pg';
 
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
@@ -22,20 +23,21 @@ interface Key {
 /** Copies the bodies of rows that will change or go into the log. @param beforeAt of all of them */
 export function keepBodies({ before }: WriteSet, beforeAt: number): readonly Statement[] {
   if (before.length === 0) return [];
-  const text = `INSERT INTO change_body (before_at, id, shard, raw) SELECT $4::int8, b.id, b.shard, b.raw
-    FROM unnest($2::int2[], $3::int8[]) AS k (shard, id) JOIN body b ON b.shard = k.shard AND b.id = k.id
-    WHERE b.shard = ANY($1::int2[])`;
-  return [{ text, values: [...keyArrays(before), String(beforeAt)] }];
+  const text = `INSERT INTO change_body (before_at, id, shard, raw) SELECT $4::int8, k.id, k.shard, b.raw
+    FROM unnest($2::int2[], $3::int8[]) AS k (shard, id)
+    CROSS JOIN LATERAL (
+      SELECT raw FROM body WHERE shard = ANY($1::int2[]) AND shard = k.shard AND id = k.id LIMIT 1
+    ) AS b`;
+  return [{ text, values: [distinctShards(before), ...keyArrays(before), String(beforeAt)] }];
 }
 
 export function deleteRows({ gone }: WriteSet): readonly Statement[] {
-  if (gone.length === 0) return [];
-  const values = keyArrays(gone);
-  return ['obj', 'body'].map((table) => ({
-    text: `DELETE FROM ${table} o USING unnest($2::int2[], $3::int8[]) AS k (shard, id)
-      WHERE o.shard = ANY($1::int2[]) AND o.shard = k.shard AND o.id = k.id`,
-    values,
-  }));
+  return [...Map.groupBy(gone, ({ shard }) => shard)].flatMap(([shard, rows]) =>
+    ['obj', 'body'].map((table) => ({
+      text: `DELETE FROM ${table} WHERE shard = $1::int2 AND id = ANY($2::int8[])`,
+      values: [String(shard), int8s(rows.map(({ id }) => id))],
+    })),
+  );
 }
 
 /** New rows that are so many that they are copied; the others are left to {@link writeRows}. */
@@ -54,26 +56,26 @@ export function hasRowsToCopy({ objects }: WriteSet): boolean {
 }
 
 export function writeRows(set: WriteSet): readonly Statement[] {
-  const isCopied = hasRowsToCopy(set);
-  const { true: newObjects = [], false: objects = [] } = Object.groupBy(set.objects, ({ isNew }) => `${isNew}`);
-  const { true: newBodies = [], false: bodies = [] } = Object.groupBy(set.bodies, ({ isNew }) => `${isNew}`);
+  const isLeft = hasRowsToCopy(set) ? ({ isNew }: { readonly isNew: boolean }) => !isNew : () => true;
+  const objects = set.objects.filter(isLeft);
   return [
-    ...(isCopied || newObjects.length === 0 ? [] : [insertObjects(newObjects)]),
-    ...(objects.length === 0 ? [] : [updateObjects(objects)]),
-    ...(isCopied ? [] : pieces(newBodies).map(insertBodies)),
-    ...pieces(bodies).map(updateBodies),
+    ...(objects.length === 0 ? [] : [writeObjects(objects)]),
+    ...pieces(set.bodies.filter(isLeft)).map(writeBodies),
   ];
 }
 
 const objectColumns = 'id, created, t, inc, bytes, shard, namespace, name, fold, uid, owner, rv, digest, terms';
 
-function insertObjects(rows: readonly ObjectRow[]): Statement {
+/** A row whose indexed columns keep their values stays in its page if there is room, and no index is touched (HOT). */
+function writeObjects(rows: readonly ObjectRow[]): Statement {
   const [shards, incs, types] = targetArrays(rows.map(({ target }) => target));
   return {
     text: `INSERT INTO obj (${objectColumns})
       SELECT id, created, t, inc, bytes, shard, namespace, name, fold, uid, owner, rv, digest, terms::int8[]
       FROM unnest($1::int8[], $2::int8[], $3::int4[], $4::int4[], $5::int4[], $6::int2[], $7::bytea[], $8::bytea[],
-        $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[]) AS k (${objectColumns})`,
+        $9::bytea[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[]) AS k (${objectColumns})
+      ON CONFLICT (shard, id) DO UPDATE SET created = excluded.created, bytes = excluded.bytes, owner = excluded.owner,
+        rv = excluded.rv, digest = excluded.digest, terms = excluded.terms`,
     values: [
       int8s(rows.map(({ id }) => id)),
       int8s(rows.map(({ created }) => created)),
@@ -88,43 +90,17 @@ function insertObjects(rows: readonly ObjectRow[]): Statement {
   };
 }
 
-/** Columns of an index that stay the same let the row stay in its page, and the indexes are left alone (HOT). */
-function updateObjects(rows: readonly ObjectRow[]): Statement {
+function writeBodies(rows: readonly BodyRow[]): Statement {
   return {
-    text: `UPDATE obj o SET created = k.created, bytes = k.bytes, owner = k.owner, rv = k.rv, digest = k.digest,
-        terms = coalesce(k.terms::int8[], o.terms)
-      FROM unnest($2::int2[], $3::int8[], $4::int8[], $5::int4[], $6::bytea[], $7::bytea[], $8::bytea[], $9::text[])
-        AS k (shard, id, created, bytes, owner, rv, digest, terms)
-      WHERE o.shard = ANY($1::int2[]) AND o.shard = k.shard AND o.id = k.id`,
-    values: [
-      ...keyArrays(rows.map(({ target: { shard }, id }) => ({ shard, id }))),
-      int8s(rows.map(({ created }) => created)),
-      int4s(rows.map(({ bytes }) => bytes)),
-      ...(['owner', 'rv', 'digest'] as const).map((column) => byteas(rows.map((row) => row[column]))),
-      texts(rows.map(({ terms, hasSameTerms }) => (hasSameTerms ? null : arrayText(terms)))),
-    ],
-  };
-}
-
-function insertBodies(rows: readonly BodyRow[]): Statement {
-  const [, shards, ids] = keyArrays(rows);
-  return {
-    text: `INSERT INTO body (shard, id, raw) SELECT * FROM unnest($1::int2[], $2::int8[], $3::bytea[])`,
-    values: [shards!, ids!, byteas(rows.map(({ raw }) => raw))],
-  };
-}
-
-function updateBodies(rows: readonly BodyRow[]): Statement {
-  return {
-    text: `UPDATE body b SET raw = k.raw FROM unnest($2::int2[], $3::int8[], $4::bytea[]) AS k (shard, id, raw)
-      WHERE b.shard = ANY($1::int2[]) AND b.shard = k.shard AND b.id = k.id`,
+    text: `INSERT INTO body (shard, id, raw) SELECT * FROM unnest($1::int2[], $2::int8[], $3::bytea[])
+      ON CONFLICT (shard, id) DO UPDATE SET raw = excluded.raw`,
     values: [...keyArrays(rows), byteas(rows.map(({ raw }) => raw))],
   };
 }
 
-/** Their shards without repetitions, then columns shard and id. */
+/** Columns shard and id. */
 function keyArrays(rows: readonly Key[]): readonly Buffer[] {
-  return [distinctShards(rows), int2s(rows.map(({ shard }) => shard)), int8s(rows.map(({ id }) => id))];
+  return [int2s(rows.map(({ shard }) => shard)), int8s(rows.map(({ id }) => id))];
 }
 
 function objectFields(row: ObjectRow): readonly Field[] {

@@ -42,8 +42,6 @@ export interface ObjectRow {
   readonly rv: Buffer;
   readonly digest: Buffer;
   readonly terms: readonly bigint[];
-  /** Whether the row has exactly these terms already. */
-  readonly hasSameTerms: boolean;
 }
 
 export interface BodyRow {
@@ -164,7 +162,7 @@ export class WriteSet {
     if (found === undefined || !found.uid.equals(next.uid)) {
       if (found !== undefined) this.delete(follow, row, found);
       const id = this.#newId();
-      this.#write(follow, { ...next, id, isNew: true, hasSameTerms: false }, row.raw);
+      this.#write(follow, { ...next, id, isNew: true }, row.raw);
       this.#log(target, id, 'added', next.namespace, next.name, next.uid);
       this.#countTerms(target, '{}', terms);
       this.#count(target, next.namespace, 1);
@@ -174,15 +172,15 @@ export class WriteSet {
     const { id } = found;
     const isSame = found.digest.equals(next.digest);
     const hasSameTerms = found.terms === arrayText(next.terms);
-    if (isSame && found.rv.equals(next.rv) && hasSameTerms) return 'unchanged';
+    if (isSame && hasSameTerms && found.rv.equals(next.rv)) return 'unchanged';
     if (!hasSameTerms) this.#countTerms(target, found.terms, terms);
     if (isSame) {
       // Columns that are not in the body change without an entry in the log: nobody can have seen them.
-      this.objects.push({ ...next, id, isNew: false, hasSameTerms });
+      this.objects.push({ ...next, id, isNew: false });
       return 'unchanged';
     }
     this.#log(target, id, 'modified', next.namespace, next.name, next.uid);
-    this.#write(follow, { ...next, id, isNew: false, hasSameTerms }, row.raw);
+    this.#write(follow, { ...next, id, isNew: false }, row.raw);
     follow.bytes -= found.bytes;
     return 'written';
   }
@@ -220,11 +218,7 @@ export class WriteSet {
   }
 }
 
-function objectRow(
-  target: Target,
-  row: RowWrite,
-  terms: readonly Term[],
-): Omit<ObjectRow, 'id' | 'isNew' | 'hasSameTerms'> {
+function objectRow(target: Target, row: RowWrite, terms: readonly Term[]): Omit<ObjectRow, 'id' | 'isNew'> {
   const { namespace, name, uid, ownerUid, resourceVersion, createdAtMs, raw } = row;
   return {
     target,
