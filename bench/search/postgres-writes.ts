@@ -57,11 +57,16 @@ async function main(): Promise<void> {
       seconds: { type: 'string', default: '20' },
       batches: { type: 'string', default: '1,10,100' },
       statements: { type: 'boolean', default: false },
+      async: { type: 'boolean', default: false },
     },
   });
   const clusters = Math.ceil(Number(values.rows) / objectsPerCluster);
   const server = await startPostgresServer({
-    settings: values.statements ? { ...settings, ...statementSettings } : settings,
+    settings: {
+      ...settings,
+      ...(values.statements ? statementSettings : {}),
+      ...(values.async ? { synchronous_commit: 'off' } : {}),
+    },
   });
   try {
     const url = await server.createDatabase('bench');
@@ -158,9 +163,7 @@ async function measure(
     return { url, clusters: own, rowsOfBatch, seconds };
   });
   const children = tasks.map((task) => {
-    const child = fork(import.meta.filename, ['--child'], {
-      execArgv: process.env['PROF'] ? ['--cpu-prof', '--cpu-prof-dir=/tmp/pgw/prof'] : [],
-    });
+    const child = fork(import.meta.filename, ['--child']);
     child.send(task);
     return child;
   });
