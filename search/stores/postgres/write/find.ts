@@ -48,7 +48,8 @@ export function distinctShards(rows: readonly { readonly shard: number }[]): Buf
   return int2s([...new Set(rows.map(({ shard }) => shard))]);
 }
 
-/** LIMIT in LATERAL: one look into the index for each key, even when the planner believes that the table is empty. */
+// LIMIT in LATERAL: one look into the index for each key, even when the planner believes that the table is empty.
+
 function findRows(keys: readonly SoughtKey[]): Statement {
   const targets = keys.map(({ target }) => target);
   return {
@@ -83,7 +84,9 @@ function foundRow([, id, uid, rv, digest, bytes, terms]: TextRow): FoundRow {
 function findFollows(targets: readonly Target[]): Statement {
   return {
     text: `SELECT f.inc, f.t, f.info, f.version, f.confirmed FROM unnest($1::int2[], $2::int4[], $3::int4[]) AS k (shard, inc, t)
-      JOIN follow f ON f.shard = k.shard AND f.inc = k.inc AND f.t = k.t`,
+      CROSS JOIN LATERAL (
+        SELECT * FROM follow f WHERE f.shard = k.shard AND f.inc = k.inc AND f.t = k.t LIMIT 1
+      ) AS f`,
     values: targetArrays(targets),
   };
 }
