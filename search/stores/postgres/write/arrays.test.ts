@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 
-/** The fields of array_send: dimensions, whether there are nulls, type, length, first index, then length and bytes of each. */
+/** Fields of array_send: dimensions, whether there are nulls, type, length, first index; length and bytes of each. */
 function hex(...fields: readonly string[]): string {
   return fields.join('');
 }

@@ -1,5 +1,5 @@
-// Statements sent in one go, with one answer for all: a write would otherwise wait for the network, and for whatever else
-// this process does, once for each of them, and the last ones while it holds the row that all writers want.
+// Statements sent in one go, with one answer for all: a write would otherwise wait for the network, and for whatever
+// else this process does, once for each of them, and the last ones while it holds the row that all writers want.
 import type { ClientBase, Connection, Submittable } from 'pg';
 
 /** A statement with its values: bytes are sent as they are (arrays.ts), texts as PostgreSQL reads them. */

@@ -1,5 +1,5 @@
-// Statements that write rows and their bodies, each for all rows of a transaction, with rows as arrays of their columns.
-// Rows that exist are written by INSERT … ON CONFLICT, which finds each by its primary key: the planner, for which tables
+// Statements that write rows and their bodies, each for all rows of a transaction, as arrays of their columns. Rows
+// that exist are written by INSERT … ON CONFLICT, which finds each by its primary key: the planner, for which tables
 // that nobody has analyzed yet are empty, might read them whole for a join.
 import type { ClientBase } from 'pg';
 
@@ -12,7 +12,7 @@ import type { BodyRow, ObjectRow, WriteSet } from './write-set.ts';
 
 /** From so many new rows on, COPY is faster than its three round trips are slow. */
 const leastCopied = 64;
-/** Bodies of one statement: the server keeps them in its work_mem, of which it has 4 MiB if nobody asked for another. */
+/** Bodies of one statement: the server keeps them in its work_mem, 4 MiB if nobody asked for another. */
 const bytesAtOnce = 2 << 20;
 
 interface Key {
@@ -41,7 +41,7 @@ export function deleteRows({ gone }: WriteSet): readonly Statement[] {
 }
 
 /** New rows that are so many that they are copied; the others are left to {@link writeRows}. */
-export async function copyRows(client: ClientBase, { objects, bodies }: WriteSet): Promise<void> {
+export async function copyNewRows(client: ClientBase, { objects, bodies }: WriteSet): Promise<void> {
   const newObjects = objects.filter(({ isNew }) => isNew);
   if (newObjects.length < leastCopied) return;
   const newBodies = bodies.filter(({ isNew }) => isNew);

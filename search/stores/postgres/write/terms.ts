@@ -7,7 +7,7 @@ import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
-/** Numbers of terms that came last: most rows have the same few, and a digest takes ten times as long as to look here. */
+/** Numbers of terms that came last: most rows have the same few, and a digest takes ten times as long. */
 const known = new Map<string, bigint>();
 const mostKnown = 20_000;
 const longestKnown = 200;

@@ -12,7 +12,7 @@ import { countRows, countTerms, writeFollows } from './count-statements.ts';
 import { find, nowUs, type Found, type SoughtKey } from './find.ts';
 import { Numbers } from './numbers.ts';
 import { run, type Statement } from './pipeline.ts';
-import { copyRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from './row-statements.ts';
+import { copyNewRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from './row-statements.ts';
 import { commitSealed, type Seal } from './seal.ts';
 import { followKey, WriteSet, type FollowChange, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
@@ -182,7 +182,7 @@ async function execute(
   const statements = [...keepBodies(set, rest.beforeAt), ...deleteRows(set)];
   if (hasRowsToCopy(set)) {
     await run(client, statements.splice(0));
-    await copyRows(client, set);
+    await copyNewRows(client, set);
   }
   statements.push(...writeRows(set), ...countRows(set), ...countTerms(set), ...writeFollows(set), ...more);
   const catalogGrew = set.catalogGrew || rest.catalogGrew;
