@@ -1,5 +1,5 @@
-// Arrays in PostgreSQL's binary format (array_send in src/backend/utils/adt/arrayfuncs.c), with one dimension. The driver
-// would send arrays as text, with bytes in hexadecimal, and the server would have to parse it.
+// Arrays in PostgreSQL's binary format (array_send in src/backend/utils/adt/arrayfuncs.c), with one dimension. The
+// driver would send arrays as text, with bytes in hexadecimal, and the server would have to parse it.
 const headBytes = 20;
 const lengthBytes = 4;
 /** Numbers of types (pg_type.dat of PostgreSQL). */

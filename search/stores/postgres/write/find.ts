@@ -44,15 +44,15 @@ export async function find(client: ClientBase, keys: readonly SoughtKey[], targe
 }
 
 /**
- * The different shards of rows, as an array for `= ANY`. With this condition the planner looks only at the partitions of
- * these shards, which makes planning several times shorter.
+ * The different shards of rows, as an array for `= ANY`. With this condition the planner looks only at the partitions
+ * of these shards, which makes planning several times shorter.
  */
 export function distinctShards(rows: readonly { readonly shard: number }[]): Buffer {
   return int2s([...new Set(rows.map(({ shard }) => shard))]);
 }
 
-// LATERAL with LIMIT makes PostgreSQL look into the index once for each key. For a join it may read whole tables, because
-// tables that were not analyzed yet count as empty.
+// LATERAL with LIMIT makes PostgreSQL look into the index once for each key. For a join it may read whole tables,
+// because tables that were not analyzed yet count as empty.
 
 function findRows(keys: readonly SoughtKey[]): Statement {
   const targets = keys.map(({ target }) => target);

@@ -1,7 +1,7 @@
 // The last statement of a write. It checks that each writer still owns its shard, takes numbers for the changes from
 // the sequencer, and writes the log. The sequencer's row is locked until the commit is visible, so whoever sees a
-// number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server before
-// the lock is taken, so no other writer waits for this process.
+// number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server
+// before the lock is taken, so no other writer waits for this process.
 import type { ClientBase, DatabaseError } from 'pg';
 
 import { FencedError } from '../../fenced-error.ts';

@@ -7,7 +7,9 @@ import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
-/** Numbers of terms that were asked for lately. Most rows have the same few terms, and a digest takes ten times as long. */
+/**
+ * Numbers of terms that were asked for lately. Most rows have the same few terms, and a digest takes ten times as long.
+ */
 const known = new Map<string, bigint>();
 const mostKnown = 20_000;
 /** Longer texts are not kept: the map would take too much memory. */
