@@ -31,7 +31,10 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 3;
+export const schemaForm = 4;
+
+/** SQLSTATE of a write whose writer no longer owns its shard. The detail of the error names the shards. */
+export const shardsLostState = 'PC001';
 
 /** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
@@ -155,6 +158,15 @@ CREATE INDEX told_by_stamp ON told (stamp);
 `;
 
 /**
+ * A function that fails. A write calls it when its writer no longer owns the shard: the server then skips the rest of
+ * the write, which was sent together with its COMMIT.
+ */
+const fourthForm = `
+CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
+  BEGIN RAISE EXCEPTION 'shards are owned by others' USING ERRCODE = '${shardsLostState}', DETAIL = lost; END $$;
+`;
+
+/**
  * How many row ids a process claims at a time: each value of the sequence `row_id` is the first of a block of this
  * size.
  */
@@ -185,4 +197,5 @@ export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
   () => secondForm,
   () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
+  () => fourthForm,
 ];

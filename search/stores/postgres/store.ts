@@ -133,7 +133,7 @@ class OpenStore implements PostgresStore {
     this.#oldestUs = parts.oldestUs;
     this.shared = new SharedValues(parts.database);
     const { feed, versions, partitions } = parts;
-    const writer = new Writer(parts.database, (tookMs) => void (this.#sequencerWaitMs += tookMs));
+    const writer = new Writer(parts.database, (waitMs) => void (this.#sequencerWaitMs += waitMs));
     this.#queue = new WriteQueue(writer, {
       lanes: writers,
       onCommit: (lastUs) => {
