@@ -51,7 +51,3 @@ export function termsOf(type: TypeKey, { labels, terms }: Pick<RowWrite, 'labels
 export function arrayText(ids: readonly bigint[]): string {
   return `{${ids.join()}}`;
 }
-
-export function arrayIds(text: string): readonly bigint[] {
-  return text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt);
-}
