@@ -1,6 +1,6 @@
 // Resource metrics (`metrics.k8s.io`, as kubectl top reads them) below the paths of the index. API servers let nobody
-// watch them, so the index has no copy: each cluster is asked at the time of the request, as the caller, and only if the
-// gateway lets the caller ask this of that cluster.
+// watch them, so the index has no copy. Each cluster is asked at the time of the request, as the caller, and only if
+// the gateway lets the caller ask that cluster for them.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';

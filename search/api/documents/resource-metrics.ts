@@ -1,5 +1,5 @@
-// The types of `metrics.k8s.io`, which discovery of the index lists although the index has no rows of them: requests for
-// them go to the clusters. kubectl top looks for the group in discovery before it asks.
+// The types of `metrics.k8s.io`. Discovery of the index lists them, because kubectl top looks there for the group
+// first, but the index has no rows of them: requests for them go to the clusters.
 import type { TypeInfo } from '../../types.ts';
 
 /** The API group of the resource metrics API (k8s.io/metrics). */

@@ -15,9 +15,6 @@ const config = new KubeConfig();
 config.loadFromFile(file);
 config.setCurrentContext(context);
 
-if (cluster === undefined) watchAll();
-else watchOne();
-
 /** Any informer, with the path of one cluster: within a cluster namespace and name are unique. */
 function watchOne() {
   const there = config.getCurrentCluster();
@@ -78,3 +75,6 @@ function run(informer, objectOf) {
   });
   informer.start();
 }
+
+if (cluster === undefined) watchAll();
+else watchOne();
