@@ -15,6 +15,7 @@ import { ChangeJournal } from './journal.ts';
 import type { ClusterChange } from './journal.ts';
 import { Members, recordUidOf } from './members.ts';
 import type { RightsMirror } from './mirror.ts';
+import type { StoredIncarnations } from './stored-incarnations.ts';
 import type { RowVerb } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
 
@@ -54,7 +55,9 @@ export interface Scopes {
 }
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
-  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'at' | 'onChange'>;
+  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'at' | 'onChange'>;
+  /** What the index holds of the clusters. */
+  readonly stored: Pick<StoredIncarnations, 'all'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
   readonly outgoingGeneration?: () => number;
@@ -83,7 +86,7 @@ export function makeRowScopes(options: RowScopesOptions): RowScopes {
   const { mirror, authorizer, outgoingGeneration } = options;
   const now = options.now ?? Date.now;
   const journal = new ChangeJournal();
-  const members = new Members(options.clusters, mirror, journal);
+  const members = new Members(options.clusters, options.stored, journal);
   const rights = new ClusterRights({ ...options, now });
   const numberOf = makeIdentityNumbers();
   const scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
