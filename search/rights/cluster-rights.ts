@@ -290,8 +290,10 @@ export class ClusterRights {
   #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
     if (confirmedAtMs === 0) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
-    basis.staleAtMs = Math.min(basis.staleAtMs, confirmedAtMs + maxAgeMs);
-    const ageMs = now() - confirmedAtMs;
+    const nowMs = now();
+    // After the clock was set back a confirmation can lie in the future, and the next one be older than it.
+    basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
+    const ageMs = nowMs - confirmedAtMs;
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
   }
 

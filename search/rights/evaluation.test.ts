@@ -238,6 +238,23 @@ test('after every change of any cluster the rights that are kept are those of a 
   );
 });
 
+test('a cluster confirms its RBAC after the clock was set back: the rights end when that confirmation is too old', async () => {
+  const world = new World();
+  const [jane] = users;
+  const reader = [role('r', undefined, rule('list', 'pods')), binding('b', undefined, 'ClusterRole/r', 'User/jane')];
+  const incarnation = world.incarnationOf('c');
+  world.confirm(incarnation, world.nowMs);
+  world.put(incarnation, reader);
+  world.nowMs -= maxAgeMs / 2;
+  const isShown = async (): Promise<boolean> => (await world.kept.scope(jane!, 'list', [pods])).scope.grants.size === 1;
+  assert.ok(await isShown());
+  world.confirm(incarnation, world.nowMs);
+  world.nowMs += maxAgeMs;
+  assert.ok(await isShown());
+  world.nowMs += 1;
+  assert.ok(!(await isShown()));
+});
+
 test('a question after a change in one cluster decides about that cluster only', async () => {
   const world = new World();
   const asked: string[] = [];
