@@ -131,13 +131,13 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
     const now = (): number => following.now?.() ?? Date.now();
-    const rights = openRights(options, opened, { sync, now }, samples);
+    const types = makeStoredTypes(store);
+    const rights = openRights(options, opened, { sync, now, types }, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
     const closed = new AbortController();
     closers.push(() => closed.abort());
-    const types = makeStoredTypes(store);
     const running = { store, types, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
@@ -214,12 +214,13 @@ function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation):
 function openRights(
   options: IndexOptions,
   { store, modeMemory }: OpenedStore,
-  { sync, now }: { readonly sync: SyncView; readonly now: () => number },
+  { sync, now, types }: Pick<RunningParts, 'sync' | 'now' | 'types'>,
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
   const { records, connections, identity, log } = options;
   return makeScopes({
     store,
+    types,
     ...(options.rights === undefined ? {} : { choice: options.rights }),
     confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
     memory: modeMemory,

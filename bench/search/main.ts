@@ -18,11 +18,16 @@ import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, pods, questions, type Question } from './questions.ts';
 import { benchUsers } from './users.ts';
+import { benchWrites } from './writes/writes.ts';
 
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
   --rounds N      runs of each question at least, default 3
-  --only LEVEL    store, fleet or http, default all
+  --only LEVEL    store, fleet or http, default all; with --store postgres: writes
+  --store NAME    sqlite or postgres, default sqlite
+  --writers N     with --only writes: processes that write at the same time, default 4
+  --seconds N     with --only writes: seconds for each size of batches, default 20
+  --statements    with --only writes: print what the server spends on each statement
   --keep-going    print what does not hold, and end with 0 all the same`;
 
 /** The store must take at least this many objects per second on average while it is filled. */
@@ -43,11 +48,23 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       clusters: { type: 'string', default: '20' },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      store: { type: 'string', default: 'sqlite' },
+      writers: { type: 'string', default: '4' },
+      seconds: { type: 'string', default: '20' },
+      statements: { type: 'boolean', default: false },
       'keep-going': { type: 'boolean', default: false },
     },
   });
   const clusters = Number(values.clusters);
   const rounds = Number(values.rounds);
+  if (values.store === 'postgres') {
+    const { writers, seconds, statements } = values;
+    const failures = await benchWrites(
+      { clusters, writers: Number(writers), seconds: Number(seconds), statements },
+      print,
+    );
+    return outcome(failures, values['keep-going']);
+  }
   const isAsked = (level: string): boolean => values.only === undefined || values.only === level;
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-search-'));
   // PostgreSQL runs as another user and must be able to enter the folder.
@@ -58,11 +75,16 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       ...(isAsked('fleet') ? await benchFleet(directory, print) : []),
       ...(isAsked('http') ? await benchHttp(directory, rounds, print) : []),
     ];
-    for (const failure of failures) print(`does not hold: ${failure}`);
-    return failures.length === 0 || values['keep-going'] ? 0 : 1;
+    return outcome(failures, values['keep-going']);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Prints what does not hold. @returns the exit code */
+function outcome(failures: readonly string[], keepGoing: boolean): number {
+  for (const failure of failures) print(`does not hold: ${failure}`);
+  return failures.length === 0 || keepGoing ? 0 : 1;
 }
 
 /**

@@ -15,6 +15,7 @@ import { ChangeJournal } from './journal.ts';
 import type { ClusterChange } from './journal.ts';
 import { Members, recordUidOf } from './members.ts';
 import type { RightsMirror } from './mirror.ts';
+import type { StoredIncarnations } from './stored-incarnations.ts';
 import type { RowVerb } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
 
@@ -54,7 +55,9 @@ export interface Scopes {
 }
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
-  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'at' | 'onChange'>;
+  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'at' | 'onChange'>;
+  /** What the index holds of the clusters. */
+  readonly stored: Pick<StoredIncarnations, 'all'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
   readonly outgoingGeneration?: () => number;
@@ -103,7 +106,7 @@ class KeptRowScopes implements RowScopes {
   constructor(options: RowScopesOptions) {
     const { mirror, now = Date.now } = options;
     this.#mirror = mirror;
-    this.#members = new Members(options.clusters, mirror, this.#journal);
+    this.#members = new Members(options.clusters, options.stored, this.#journal);
     this.#rights = new ClusterRights({ ...options, now });
     this.#sources = this.#makeSources(options, now);
     mirror.onChange((changed) => {
