@@ -8,6 +8,7 @@ import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AnswerDependencies } from './api/answer-dependencies.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import type { CollectionDefinition } from './api/collections/definitions.ts';
 import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
@@ -47,6 +48,8 @@ export interface IndexOptions extends StoreOptions {
   readonly clusters: string | undefined;
   /** Options that narrow the index of all clusters, or of some. */
   readonly rules?: readonly IndexRule[] | undefined;
+  /** The collections beside the built-in ones. They may change at any time. Absent: there are none. */
+  readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
   readonly rightsMaxAgeMs: number;
   /** How rights are decided for clusters without a label that says so; `auto` by default. */
   readonly rights?: RightsChoice | undefined;
@@ -270,6 +273,7 @@ function answerDependencies(
     ...running,
     catalog: makeCatalogReader({ types, sync, isChosen }),
     chosen: namedResources(options.resources),
+    collections: options.collections ?? (() => []),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
       makeReadDocument(
