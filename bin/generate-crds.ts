@@ -1,9 +1,10 @@
-// `portcullis generate crds`: prints Clusterpedia's types for hubs that do not have them. The chart installs the same
-// text.
+// `portcullis generate crds`: prints Clusterpedia's types, and that of collections, for hubs that do not have them. The
+// chart installs the same text.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Terminal } from '../cli/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
+import { collectionDefinition } from '../import/definitions/collections.ts';
 
 /** Where the chart has them, from the root of the checkout. Written by `node bin/write-reference.ts`. */
 export const chartDefinitionsPath = 'charts/portcullis/files/clusterpedia-crds.yaml';
@@ -14,7 +15,7 @@ Examples:
 
 /** The definitions as YAML documents. */
 export function definitionsText(): string {
-  return clusterpediaDefinitions
+  return [...clusterpediaDefinitions, collectionDefinition]
     .map((definition) => stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false }))
     .join('---\n');
 }
@@ -24,7 +25,9 @@ export function addGenerateCrds(program: Command, terminal: Terminal): void {
   program.commands
     .find((command) => command.name() === 'generate')
     ?.command('crds')
-    .description("print the CustomResourceDefinitions of Clusterpedia's types, which import policies need")
+    .description(
+      "print the CustomResourceDefinitions of Clusterpedia's types, which import policies need, and of collections",
+    )
     .addHelpText('after', examples)
     .action(() => terminal.print(definitionsText()));
 }

@@ -110,9 +110,13 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-key <pem>', 'key of that certificate');
 }
 
-/** Clusterpedia's import policies. */
+/** What objects of the hub define beside clusters: collections, and Clusterpedia's import policies. */
 function addImportFlags(command: Command): void {
   command
+    .option(
+      '--hub-collections',
+      'collections of the index may be defined by CollectionResource objects (index.portcullis.io) of the hub',
+    )
     .option(
       '--import-policies',
       "import clusters by Clusterpedia's ClusterImportPolicy objects, and keep the status of PediaClusters; writes to the hub",

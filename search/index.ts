@@ -8,6 +8,7 @@ import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AnswerDependencies } from './api/answer-dependencies.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import type { CollectionDefinition } from './api/collections/definitions.ts';
 import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
@@ -25,8 +26,8 @@ import { makeStoredTypes, type StoredTypes } from './stores/stored-types.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
-import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
-import type { Selection } from './sync/discover/selection.ts';
+import { isServedAsKept, makeSelection, namedResources } from './sync/discover/selection.ts';
+import type { IndexRule, Selection } from './sync/discover/selection.ts';
 import { rowsGone } from './sync/rows-gone.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSharedSync } from './sync/shared-sync.ts';
@@ -35,7 +36,6 @@ import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { localSyncView } from './sync/sync-view.ts';
 import type { SyncView } from './sync/sync-view.ts';
-import { typeKey } from './types.ts';
 import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
@@ -46,6 +46,10 @@ export interface IndexOptions extends StoreOptions {
   readonly resources: readonly string[] | undefined;
   /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
+  /** Options that narrow the index of all clusters, or of some. */
+  readonly rules?: readonly IndexRule[] | undefined;
+  /** The collections beside the built-in ones. They may change at any time. Absent: there are none. */
+  readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
   readonly rightsMaxAgeMs: number;
   /** How rights are decided for clusters without a label that says so; `auto` by default. */
   readonly rights?: RightsChoice | undefined;
@@ -118,7 +122,7 @@ const rightsPollMs = 8_000;
  *   used; Error when the selection of types or clusters is not valid
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const selection = makeSelection(options.resources, options.clusters);
+  const selection = makeSelection(options.resources, options.clusters, options.rules);
   const opened = await openStore(options);
   const { store, continueKeys } = opened;
   const closers: (() => void | Promise<void>)[] = [() => store.close()];
@@ -264,12 +268,13 @@ function answerDependencies(
     const record = recordOf(records, incarnation);
     const choice = record === undefined ? undefined : selection(record.spec);
     if (choice === undefined) return false;
-    return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
+    return isServedAsKept(type, choice);
   };
   return {
     ...running,
     catalog: makeCatalogReader({ types, sync, isChosen }),
     chosen: namedResources(options.resources),
+    collections: options.collections ?? (() => []),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
       makeReadDocument(

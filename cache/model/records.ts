@@ -166,6 +166,11 @@ export interface ClusterSpec {
   readonly clusterGateway?: ClusterGatewayView;
   /** What the source says about indexing; undefined leaves it to the configuration. */
   readonly indexing?: SourceIndexing;
+  /**
+   * Annotations below `index.portcullis.io/` of the object that registers the cluster, by their whole name; parsed by
+   * search/sync/discover/index-options.ts. Absent when there are none.
+   */
+  readonly indexOptions?: Readonly<Record<string, string>>;
   /** Which addresses may be connected to; undefined allows all, as for clusters that the operator configured. */
   readonly addressRule?: AddressRule;
   /**

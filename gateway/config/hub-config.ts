@@ -66,6 +66,8 @@ export interface HubConfig {
    * is signed by a CA that this process makes.
    */
   readonly serving: SharedServing | undefined;
+  /** Whether CollectionResource objects of the hub define collections of the index. */
+  readonly collections?: boolean;
   /** Undefined or absent: import policies are not in effect. */
   readonly imports?: ImportConfig | undefined;
 }
@@ -113,6 +115,7 @@ export const hubFileFields = {
   servingSecret: text,
   servingNames: text,
   apiServices: text,
+  hubCollections: z.boolean().optional(),
   ...importFileFields,
 };
 
@@ -192,6 +195,7 @@ export function readHubConfig(
     clusterGatewayApi: given.clusterGatewayApi ?? true,
     serving: readSharedServing(given, fault),
     imports: readImportConfig(given, fault),
+    collections: given.hubCollections === true,
   });
 }
 

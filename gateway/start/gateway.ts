@@ -12,6 +12,8 @@ import { assembled } from './closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
+import { startHubCollections } from '../hub/hub-collections.ts';
+import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import { startImportsOf } from './imports.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -115,10 +117,21 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
     timeScale: config.timeScale,
     peers: options.host?.indexPeers,
     version: () => versionInfo(version, store.list()),
+    collections: startCollectionsOf(parts),
     log,
   });
   closers.push(() => void index.close());
   return index;
+}
+
+/** The collections of the configuration file, and those of the hub where it is to be asked for them. */
+function startCollectionsOf({ options, hub }: SharedParts): () => readonly CollectionDefinition[] {
+  const { config, log, closers } = options;
+  const own = config.index?.collections ?? [];
+  if (hub === undefined || config.hub?.collections !== true) return () => own;
+  const ofHub = startHubCollections(hub.client, log);
+  closers.push(() => ofHub.close());
+  return () => [...own, ...ofHub.current()];
 }
 
 /** Starts tracing; undefined when it is not configured. OpenTelemetry is then not loaded at all. */

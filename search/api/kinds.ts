@@ -8,6 +8,7 @@ import { fetchFleet, formFleet, planFleet, rightsToFleet } from './fleet/fleet.t
 import type { Question } from './question.ts';
 import type { Asked, Fetched, Planned, Seen } from './state.ts';
 import { fetchCollectionNames, formCollectionNames } from './steps/collection-names.ts';
+import { formCollectionEvents, planCollectionWatch } from './steps/collection-watch.ts';
 import { fetchFreshness } from './steps/fetch-freshness.ts';
 import { fetchObject } from './steps/fetch-object.ts';
 import { fetchList, fetchPage } from './steps/fetch-page.ts';
@@ -36,8 +37,15 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     waits: true,
     rights: rightsToCollection,
     plan: planCollection,
-    fetch: fetchPage,
+    fetch: fetchList,
     form: formCollection,
+  }),
+  'collection-watch': kind({
+    waits: true,
+    rights: rightsToCollection,
+    plan: planCollectionWatch,
+    fetch: fetchWatchStart,
+    form: formCollectionEvents,
   }),
   query: kind({ waits: true, rights: rightsToNamed, plan: planPosted, fetch: fetchPage, form: formPosted }),
   // Requests for numbers or values instead of objects: counts, facets, values of a field.

@@ -33,9 +33,9 @@ export interface ForwardQuestion {
   readonly query: string;
 }
 
-/** A request for one of Clusterpedia's collections: one list with rows of several types. */
+/** A request for a collection: one list, or one watch, with rows of several types. */
 export interface CollectionQuestion extends AboutRows {
-  readonly kind: 'collection';
+  readonly kind: 'collection' | 'collection-watch';
   readonly name: string;
   readonly types: CollectionTypes;
   readonly as: Form['as'];
@@ -74,9 +74,11 @@ export interface FreshnessQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for the names of Clusterpedia's collections, each of which stands for several resource types. */
+/** A request for the names of collections, each of which stands for several resource types. */
 export interface CollectionNamesQuestion {
   readonly kind: 'collections';
+  /** The only name that is wanted; undefined for all. */
+  readonly name: string | undefined;
   readonly as: Form['as'];
 }
 

@@ -67,3 +67,8 @@ test('rows that are kept without being confirmed are Stale; without rows there i
 test('a type that the cluster does not have is not missed', () => {
   assert.equal(shown([well, { ...well, isWhole: false, phase: 'failing', fault: faultOf('Missing') }])[0], 'Synced');
 });
+
+test('a cluster with an option that cannot be read says so, whatever else is there', () => {
+  const fault = faultOf('InvalidOptions', 'nothing is indexed: entry 1 of its annotation cannot be read');
+  assert.deepEqual(shown([well], fault), ['-', 'False', 'InvalidOptions', fault.message]);
+});

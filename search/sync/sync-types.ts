@@ -18,6 +18,8 @@ export interface SyncFault {
     | 'Missing'
     | 'Store'
     | 'NotServed'
+    /** An option of the cluster cannot be read, so nothing of it is indexed. */
+    | 'InvalidOptions'
     /** Another process holds the lease of the cluster's shard: it follows the cluster now. */
     | 'TakenOver';
   readonly message: string;
@@ -120,6 +122,9 @@ export interface TypeFilter {
   readonly names?: readonly string[];
   /** A label selector that the API server applies. */
   readonly labels?: string;
+  /** Objects in these namespaces, and with these names, are not stored. */
+  readonly notNamespaces?: readonly string[];
+  readonly notNames?: readonly string[];
 }
 
 /** Waits and time limits of listing and watching. Fields that end in `Ms` are milliseconds. */

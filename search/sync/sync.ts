@@ -147,6 +147,7 @@ class FollowedClusters implements SyncHandle {
     const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
     entry.choice = choice;
     if (isSame) return;
+    this.#logFault(spec, choice);
     entry.sync.reconsider();
     // Which of its types are served, also while it cannot be reached.
     this.#changed();
@@ -177,7 +178,14 @@ class FollowedClusters implements SyncHandle {
       }),
     };
     this.#entries.set(spec.uid, entry);
+    this.#logFault(spec, choice);
     this.#changed();
+  }
+
+  #logFault({ name }: ClusterSpec, { fault, faultDetail }: ClusterChoice): void {
+    if (fault === undefined) return;
+    const fields = { cluster: name, fault, detail: faultDetail };
+    this.#options.log.warn(fields, 'index: nothing of a cluster is indexed, since an option of it cannot be read');
   }
 
   /** Stops following a cluster and deletes its rows, unless others decide about them. */

@@ -95,6 +95,16 @@ test('what a value says arrives in the configuration', async () => {
   assert.deepEqual(imports!.hub!.imports, { namespace: 'clusterpedia-system', shardingName: 'a' });
   assert.equal(imports!.index!.startsAtOnce, true, 'imported clusters are followed without a question');
   assert.equal(first!.hub!.imports, undefined);
+  assert.deepEqual(shared!.index!.rules, [
+    { exclude: ['*{namespaces=kube-system}'] },
+    {
+      clusters: 'env=test',
+      exclude: undefined,
+      select: ['pods{labels=app in (web,api)}'],
+      prune: ["pods{fields=spec.containers[].env metadata.annotations['a.io/b']}"],
+    },
+  ]);
+  assert.deepEqual([shared!.hub!.collections, imports!.hub!.collections], [true, false]);
   assert.deepEqual(shared!.index!.store, {
     url:
       'postgres://portcullis@fleet-rw.databases.svc:5432/portcullis?sslmode=verify-full&sslrootcert=/etc/portcullis/index-store-ca/ca.crt' +

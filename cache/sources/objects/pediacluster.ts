@@ -99,15 +99,17 @@ function registrationOf(
 
 /**
  * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
- * ClusterSyncResources it refers to; undefined when there are none. Invalid entries are skipped, so that they do not
- * make the cluster unusable.
+ * ClusterSyncResources it refers to. Undefined when it lists none and refers to nothing; a reference that leads nowhere
+ * stands for nothing, not for what the configuration chooses. Invalid entries are skipped, so that they do not make the
+ * cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
   const referred = groupResources(fieldOf(syncResources, 'spec', 'syncResources'));
   const resources = [...own, ...referred];
   const allCustomResources = fieldOf(cluster, 'spec', 'syncAllCustomResources') === true;
-  return resources.length === 0 && !allCustomResources ? undefined : { resources, allCustomResources };
+  const refers = (fieldOf(cluster, 'spec', 'syncResourcesRefName') ?? '') !== '';
+  return resources.length === 0 && !allCustomResources && !refers ? undefined : { resources, allCustomResources };
 }
 
 /** Parses a list of Clusterpedia's type ClusterGroupResources. Invalid entries are skipped. */

@@ -6,6 +6,10 @@ logLevel: {{ .Values.log.level }}
 shutdownDelaySeconds: {{ .Values.shutdown.delaySeconds }}
 shutdownGraceSeconds: {{ .Values.shutdown.graceSeconds }}
 probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
+{{- with .Values.index.rules }}
+indexRules:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* Command line of the process: one list item for each flag. */}}
@@ -121,6 +125,12 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- end }}
 {{- with .Values.index.clusters }}
 - {{ printf "--index-clusters=%s" . | quote }}
+{{- end }}
+{{- with .Values.index.exclude }}
+- {{ printf "--index-exclude=%s" . | quote }}
+{{- end }}
+{{- if .Values.index.collections }}
+- --hub-collections
 {{- end }}
 {{- with .Values.index.maxBytes }}
 - --index-max-bytes={{ . }}

@@ -77,6 +77,8 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
  * long-running.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
+  const isRead = verb === 'get' || verb === 'list' || verb === 'watch';
+  if (surface.part === 'collections') return isRead && queryFlag(query, 'watch') ? 'watch' : verb;
   if (surface.part !== 'resources' && surface.part !== 'proxy') return verb;
   const { segments } = surface;
   const own = segments[0] === 'clusters' ? segments.slice(2) : segments;
