@@ -6,6 +6,7 @@ import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { CollectionDefinition } from '../collections/definitions.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
+import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
@@ -16,7 +17,8 @@ import { readFreshness, readPosted, readValues } from './read-types.ts';
 export async function read(request: IndexRequest, dependencies: AnswerDependencies): Promise<Asked> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
-  if (!isRead && asked.part !== 'query') throw readOnly(asked);
+  const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
+  if (!isRead && !isPosted) throw readOnly(asked);
   return { request, question: await questionOf(request, dependencies.collections()) };
 }
 
@@ -39,6 +41,10 @@ function questionOf(request: IndexRequest, collections: readonly CollectionDefin
       return readFreshness(request);
     case 'fleet':
       return readFleet(request);
+    case 'status':
+    case 'move':
+    case 'rebuild':
+      return readOperation(request, asked.part);
     case 'query':
       return readPosted(request);
     default:

@@ -32,6 +32,7 @@ interface Shard {
   readonly candidates: readonly Replica[];
   /** Whose it was before. */
   readonly before: string;
+  readonly isPinned: boolean;
   owner: Replica | undefined;
 }
 
@@ -47,14 +48,15 @@ class Plan {
     this.#left = Math.max(0, mostMoves - lately);
     this.#replicas = replicas.map((replica) => ({ ...replica, load: 0 }));
     const byName = new Map(this.#replicas.map((replica) => [replica.name, replica]));
-    this.#shards = shards.map(({ shard, wanted, rows, rate }) => {
+    this.#shards = shards.map(({ shard, wanted, rows, rate, isPinned = false }) => {
       const clusters = Math.max(...replicas.map(({ known }) => known[shard]!));
       const load = clusters + rows / rowsPerCluster + rate / changesPerCluster;
       const owner = byName.get(wanted);
       const candidates = this.#candidates(shard, clusters, rows);
       // Who knows nothing of the shard follows nothing of it: it is free.
       const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0);
-      return { shard, load, candidates, before: wanted, owner: keeps && candidates.length > 0 ? owner : undefined };
+      const stays = keeps && candidates.length > 0;
+      return { shard, load, candidates, before: wanted, isPinned, owner: stays ? owner : undefined };
     });
     for (const { owner, load } of this.#shards) if (owner !== undefined) owner.load += load;
     const load = this.#shards.reduce((sum, each) => sum + each.load, 0);
@@ -108,7 +110,7 @@ class Plan {
     const fromMost = this.#replicas.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
     for (const from of fromMost) {
       const found = this.#shards
-        .filter((shard) => shard.owner === from && shard.load > 0 && !this.#moves.has(shard))
+        .filter((shard) => shard.owner === from && shard.load > 0 && !shard.isPinned && !this.#moves.has(shard))
         .flatMap((shard) => shard.candidates.map((to, rank) => ({ shard, to, rank })))
         .filter(({ shard, to }) => this.#isWorth(shard, from, to))
         .sort((one, other) => one.rank - other.rank || other.shard.load - one.shard.load)[0];

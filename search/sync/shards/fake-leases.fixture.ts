@@ -49,6 +49,11 @@ export function makeFakeLeases(shards = 4): FakeLeases {
         return { shard, owner, wanted: table.wanted[shard]!, epoch: table.epochs[shard]!, isHeld };
       });
     },
+    replicas: async () => [...replicas.keys()].toSorted(),
+    async pin(shard, replica) {
+      if (replica !== undefined) table.wanted[shard] = replica;
+      return replica === undefined || replicas.has(replica);
+    },
     plan: async () => false,
     async take(replica, numbers) {
       await answer();
