@@ -19,8 +19,8 @@ export class HubRefusal extends Error {
 }
 
 /**
- * Writes objects; those with a namespace where they are. Every method throws HubRefusal, or GatewayError HUB_UNAVAILABLE
- * without an answer.
+ * Writes objects; those with a namespace where they are. Every method throws HubRefusal, or GatewayError
+ * HUB_UNAVAILABLE without an answer.
  */
 export interface HubWriter {
   /** Returns the object as the hub has it now. */

@@ -13,6 +13,7 @@ import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
 import { startImportsOf } from './imports.ts';
+import { startWorksOf } from './works.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -72,6 +73,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
+  const works = startWorksOf(parts);
 
   return {
     url: listener.url,
@@ -89,7 +91,13 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close(), imports?.close()]);
+      await Promise.all([
+        parts.audit?.flush(flushMs),
+        tracing?.flush(flushMs),
+        index?.close(),
+        imports?.close(),
+        works?.close(),
+      ]);
       closeAll();
     },
     close: closeAll,
