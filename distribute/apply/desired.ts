@@ -3,8 +3,8 @@
 // fields that may not be taken out again, the fields that the manifest does not have stay, too.
 import { isDeepStrictEqual } from 'node:util';
 import type { OwnerReference } from '../../controllers/objects.ts';
-import { textAt } from '../../controllers/objects.ts';
-import { isObject, objectAt, splitApiVersion, type KubeObject } from '../work/manifest-work.ts';
+import { groupKindIn, objectAt } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { ownersIn, withOwner } from './owners.ts';
 
 export interface WantedOwner {
@@ -22,7 +22,7 @@ const filledIn = new Set(
 const scaled = new Set(['Deployment.apps', 'StatefulSet.apps', 'ReplicaSet.apps', 'ReplicationController']);
 
 /** The body of a create: keys that end in `-` mean that there must be no such label or annotation. */
-export function newObject(manifest: KubeObject, { owner, wanted }: WantedOwner): KubeObject {
+export function newObject(manifest: JsonObject, { owner, wanted }: WantedOwner): JsonObject {
   const metadata = objectAt(manifest, 'metadata');
   const { labels, annotations, ownerReferences: _, ...rest } = metadata;
   return {
@@ -37,7 +37,7 @@ export function newObject(manifest: KubeObject, { owner, wanted }: WantedOwner):
 }
 
 /** The body of an update, with the `resourceVersion` of `live`. */
-export function changedObject(live: KubeObject, manifest: KubeObject, { owner, wanted }: WantedOwner): KubeObject {
+export function changedObject(live: JsonObject, manifest: JsonObject, { owner, wanted }: WantedOwner): JsonObject {
   const before = objectAt(live, 'metadata');
   const given = objectAt(manifest, 'metadata');
   const owners = withOwner(ownersIn(live), owner, wanted);
@@ -50,12 +50,12 @@ export function changedObject(live: KubeObject, manifest: KubeObject, { owner, w
   };
   const { status: _status, ...wantedRest } = manifest;
   const { status, ...liveRest } = live;
-  const content = filledIn.has(groupKindOf(live)) ? overlay(liveRest, wantedRest) : withReplicas(live, wantedRest);
-  return { ...(content as KubeObject), metadata, ...(status === undefined ? {} : { status }) };
+  const content = filledIn.has(groupKindIn(live)) ? overlay(liveRest, wantedRest) : withReplicas(live, wantedRest);
+  return { ...(content as JsonObject), metadata, ...(status === undefined ? {} : { status }) };
 }
 
 /** Whether an update would change nothing that the manifest can say. */
-export function isAsWanted(live: KubeObject, wanted: KubeObject): boolean {
+export function isAsWanted(live: JsonObject, wanted: JsonObject): boolean {
   const { metadata: before, status: _before, ...is } = live;
   const { metadata: after, status: _after, ...shouldBe } = wanted;
   return isDeepStrictEqual(is, shouldBe) && isSameMetadata(before, after);
@@ -70,16 +70,16 @@ export function isSameMetadata(one: unknown, other: unknown): boolean {
   );
 }
 
-function withReplicas(live: KubeObject, manifest: KubeObject): KubeObject {
+function withReplicas(live: JsonObject, manifest: JsonObject): JsonObject {
   const { replicas } = objectAt(live, 'spec');
   const spec = objectAt(manifest, 'spec');
-  if (!scaled.has(groupKindOf(live)) || replicas === undefined || spec['replicas'] !== undefined) return manifest;
+  if (!scaled.has(groupKindIn(live)) || replicas === undefined || spec['replicas'] !== undefined) return manifest;
   return { ...manifest, spec: { ...spec, replicas } };
 }
 
 /** The fields of `over` in place of those of `under`, at every depth; lists of the same length item by item. */
 function overlay(under: unknown, over: unknown): unknown {
-  if (isObject(under) && isObject(over)) {
+  if (isJsonObject(under) && isJsonObject(over)) {
     const merged: Record<string, unknown> = { ...under };
     for (const [key, value] of Object.entries(over)) merged[key] = overlay(under[key], value);
     return merged;
@@ -90,17 +90,11 @@ function overlay(under: unknown, over: unknown): unknown {
 }
 
 /** Adds keys; one that ends in `-` removes the key before it. */
-function mergeTexts(under: unknown, over: unknown): KubeObject {
-  const merged: Record<string, unknown> = isObject(under) ? { ...under } : {};
-  for (const [key, value] of Object.entries(isObject(over) ? over : {})) {
+function mergeTexts(under: unknown, over: unknown): JsonObject {
+  const merged: Record<string, unknown> = isJsonObject(under) ? { ...under } : {};
+  for (const [key, value] of Object.entries(isJsonObject(over) ? over : {})) {
     if (key.endsWith('-')) delete merged[key.slice(0, -1)];
     else merged[key] = value;
   }
   return merged;
-}
-
-export function groupKindOf(object: KubeObject): string {
-  const [group] = splitApiVersion(textAt(object, 'apiVersion'));
-  const kind = textAt(object, 'kind');
-  return group === '' ? kind : `${kind}.${group}`;
 }

@@ -3,7 +3,7 @@
 // over.
 import { parsePrinterPath } from '../../tables/printer-path.ts';
 import type { IgnoredFields } from '../work/manifest-config.ts';
-import { isObject, type KubeObject } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** A rule cannot be followed. */
 export class IgnoreFieldFault extends Error {
@@ -14,7 +14,7 @@ export class IgnoreFieldFault extends Error {
  * A copy of the manifest without the fields that are left alone from the object's creation on.
  * @throws IgnoreFieldFault
  */
-export function withoutIgnored(manifest: KubeObject, rules: readonly IgnoredFields[]): KubeObject {
+export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFields[]): JsonObject {
   const copy = structuredClone(manifest);
   for (const rule of rules) {
     const [jq] = rule.jqPathExpressions;
@@ -30,7 +30,7 @@ export function withoutIgnored(manifest: KubeObject, rules: readonly IgnoredFiel
 }
 
 /** Removes the last field of the path from every object that the path before it finds; others are left as they are. */
-function removePath(object: KubeObject, path: string): void {
+function removePath(object: JsonObject, path: string): void {
   const dot = path.lastIndexOf('.');
   const field = path.slice(dot + 1);
   let parents: readonly unknown[];
@@ -39,11 +39,11 @@ function removePath(object: KubeObject, path: string): void {
   } catch {
     return;
   }
-  for (const parent of parents) if (isObject(parent)) delete (parent as Record<string, unknown>)[field];
+  for (const parent of parents) if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[field];
 }
 
 /** @throws IgnoreFieldFault for a text that is no JSON pointer (RFC 6901); one that finds nothing is none */
-function removePointer(object: KubeObject, pointer: string): void {
+function removePointer(object: JsonObject, pointer: string): void {
   if (!pointer.startsWith('/'))
     throw new IgnoreFieldFault(`JSON Pointer error in '${pointer}': a JSON pointer begins with "/"`);
   const parts = pointer
@@ -54,8 +54,8 @@ function removePointer(object: KubeObject, pointer: string): void {
   let parent: unknown = object;
   for (const part of parts) {
     if (Array.isArray(parent)) parent = /^\d+$/.test(part) ? parent[Number(part)] : undefined;
-    else parent = isObject(parent) && Object.hasOwn(parent, part) ? parent[part] : undefined;
+    else parent = isJsonObject(parent) && Object.hasOwn(parent, part) ? parent[part] : undefined;
   }
   if (Array.isArray(parent) && /^\d+$/.test(last)) parent.splice(Number(last), 1);
-  else if (isObject(parent)) delete (parent as Record<string, unknown>)[last];
+  else if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[last];
 }

@@ -3,7 +3,8 @@
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
-import { workApiVersion, type KubeObject } from '../work/manifest-work.ts';
+import { workApiVersion } from '../work/manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
 
 const kind = 'AppliedManifestWork';
 
@@ -12,16 +13,16 @@ export function ownerReferenceTo({ name, uid }: { readonly name: string; readonl
   return { apiVersion: workApiVersion, kind, name, uid };
 }
 
-export function ownersIn(object: KubeObject): readonly OwnerReference[] {
+export function ownersIn(object: JsonObject): readonly OwnerReference[] {
   return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
 }
 
-export function isOwnedBy(object: KubeObject, uid: string): boolean {
+export function isOwnedBy(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some((owner) => owner.uid === uid);
 }
 
 /** Whether another AppliedManifestWork owns the object, too. */
-export function hasOtherWork(object: KubeObject, uid: string): boolean {
+export function hasOtherWork(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some(
     (owner) => owner.apiVersion === workApiVersion && owner.kind === kind && owner.uid !== uid,
   );
@@ -46,13 +47,13 @@ export function withOwner(
 export async function setOwner(
   objects: MemberObjects,
   object: ObjectName,
-  live: KubeObject,
+  live: JsonObject,
   {
     owner,
     wanted,
     fieldManager,
   }: { readonly owner: OwnerReference; readonly wanted: boolean; readonly fieldManager: string },
-): Promise<KubeObject> {
+): Promise<JsonObject> {
   const owners = ownersIn(live);
   const ownerReferences = withOwner(owners, owner, wanted);
   if (ownerReferences === owners) return live;
@@ -60,6 +61,6 @@ export async function setOwner(
   return await objects.patch(object, { type: 'merge', fieldManager, body: { metadata } });
 }
 
-export function uidOf(object: KubeObject): string {
+export function uidOf(object: JsonObject): string {
   return textAt(object, 'metadata', 'uid');
 }

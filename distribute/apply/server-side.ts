@@ -2,7 +2,8 @@
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
-import { isObject, objectAt, type KubeObject } from '../work/manifest-work.ts';
+import { objectAt } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import { ApplyConflict } from './apply-fault.ts';
 import { hashOf } from './content-hash.ts';
 import { withoutIgnored } from './ignore-fields.ts';
@@ -15,10 +16,10 @@ const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
 /** Managers of client-side apply, whose fields become ours at the first server-side apply. */
 const earlierManagers = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
-export async function applyServerSide(task: ApplyTask, live: KubeObject | undefined): Promise<KubeObject> {
+export async function applyServerSide(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
   const { objects, object, strategy, ownership } = task;
   const owning = { ...ownership, fieldManager: strategy.fieldManager };
-  const manifest = withoutEmptyTimes(task.manifest) as KubeObject;
+  const manifest = withoutEmptyTimes(task.manifest) as JsonObject;
   let body = manifest;
   if (strategy.ignoreFields.length > 0) {
     const fewer = withoutIgnored(manifest, strategy.ignoreFields);
@@ -46,11 +47,11 @@ function isFieldConflict(error: unknown): error is MemberRefusal {
  * Hands the fields of client-side apply, and those of our own updates, over to the manager of server-side apply.
  * Without it, a field that is removed from the manifest later would stay.
  */
-async function takeFields({ objects, object, strategy }: ApplyTask, live: KubeObject): Promise<void> {
-  const entries = listAt(live, 'metadata', 'managedFields').filter(isObject);
+async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
+  const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
   const { fieldManager } = strategy;
   if (entries.some(({ manager, operation }) => manager === fieldManager && operation === 'Apply')) return;
-  const isEarlier = ({ manager, operation, subresource }: KubeObject): boolean =>
+  const isEarlier = ({ manager, operation, subresource }: JsonObject): boolean =>
     operation === 'Update' &&
     (subresource ?? '') === '' &&
     (manager === fieldManager || earlierManagers.has(String(manager)));
@@ -68,14 +69,14 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: KubeOb
 }
 
 /** The union of two sets of fields (fieldsV1 of managedFields). */
-function joined(one: KubeObject, other: KubeObject): KubeObject {
+function joined(one: JsonObject, other: JsonObject): JsonObject {
   const all: Record<string, unknown> = { ...one };
   for (const [key, value] of Object.entries(other))
-    all[key] = isObject(all[key]) && isObject(value) ? joined(all[key], value) : value;
+    all[key] = isJsonObject(all[key]) && isJsonObject(value) ? joined(all[key], value) : value;
   return all;
 }
 
-function withAnnotation(manifest: KubeObject, hash: string): KubeObject {
+function withAnnotation(manifest: JsonObject, hash: string): JsonObject {
   const metadata = objectAt(manifest, 'metadata');
   const annotations = { ...objectAt(metadata, 'annotations'), [hashAnnotation]: hash };
   return { ...manifest, metadata: { ...metadata, annotations } };
@@ -84,7 +85,7 @@ function withAnnotation(manifest: KubeObject, hash: string): KubeObject {
 /** Without `creationTimestamp: null`, which raises the object's generation at every apply. */
 function withoutEmptyTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmptyTimes);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   const kept = Object.entries(value).filter(([key, inner]) => key !== 'creationTimestamp' || inner !== null);
   return Object.fromEntries(kept.map(([key, inner]) => [key, withoutEmptyTimes(inner)]));
 }

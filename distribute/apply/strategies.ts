@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MemberRefusal } from '../member/member-objects.ts';
 import { defaultFieldManager } from '../work/manifest-config.ts';
-import type { KubeObject } from '../work/manifest-work.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
 import type { ApplyTask } from './apply-task.ts';
 import { contentHash } from './content-hash.ts';
 import { changedObject, isAsWanted, isSameMetadata, newObject } from './desired.ts';
@@ -18,7 +18,7 @@ const firstRetryMs = 10;
  * @param live as it was read a moment ago; undefined when there is none
  * @throws MemberRefusal, GatewayError, IgnoreFieldFault, ApplyConflict
  */
-export async function applyManifest(task: ApplyTask, live: KubeObject | undefined): Promise<KubeObject> {
+export async function applyManifest(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
   let before = live;
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -33,7 +33,7 @@ export async function applyManifest(task: ApplyTask, live: KubeObject | undefine
   }
 }
 
-async function applyOnce(task: ApplyTask, live: KubeObject | undefined): Promise<KubeObject> {
+async function applyOnce(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
   const { objects, object, manifest, ownership, strategy } = task;
   if (strategy.type === 'ReadOnly') return live ?? {};
   if (strategy.type === 'ServerSideApply') return await applyServerSide(task, live);

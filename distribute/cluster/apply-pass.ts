@@ -13,18 +13,12 @@ import { readFeedback } from '../feedback/feedback-values.ts';
 import type { Executor } from '../member/executor-identity.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { MemberSession } from '../member/member-session.ts';
+import { readinessOf } from '../../lib/objects/readiness.ts';
 import { inApplyOrder } from '../work/apply-order.ts';
 import { configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
 import type { ManifestResult, Seen } from '../work/manifest-status.ts';
-import {
-  isObject,
-  manifestsOf,
-  metaOf,
-  objectAt,
-  objectKey,
-  type KubeObject,
-  type ResourceMeta,
-} from '../work/manifest-work.ts';
+import { manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { KnownObject, KnownObjects } from './known-objects.ts';
 
 export interface ApplyPassParts {
@@ -53,7 +47,7 @@ export interface ApplyPass {
 interface Manifest {
   readonly meta: ResourceMeta;
   /** Undefined when the manifest is no object. */
-  readonly object: KubeObject | undefined;
+  readonly object: JsonObject | undefined;
 }
 
 /** Manifests that do not depend on each other are applied so many at once. */
@@ -109,7 +103,7 @@ class Pass {
   }
 
   /** Brings one object to what its manifest says, as far as that is not so already. */
-  async #bring(meta: ResourceMeta, object: ObjectName, manifest: KubeObject | undefined): Promise<void> {
+  async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
     const config = configOf(work, meta);
     const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work, meta);
@@ -131,7 +125,7 @@ class Pass {
   async #look(task: Task): Promise<KnownObject> {
     const { objects } = this.#parts;
     const { object, before, taskHash } = task;
-    let live: KubeObject | undefined;
+    let live: JsonObject | undefined;
     try {
       live = await objects.get(object);
     } catch (error) {
@@ -153,7 +147,7 @@ class Pass {
   }
 
   /** Whether nothing is to be applied now: the object is as it was left, or it has to wait. */
-  #mayWait({ meta, config, manifest, before }: Task, live: KubeObject | undefined): boolean {
+  #mayWait({ meta, config, manifest, before }: Task, live: JsonObject | undefined): boolean {
     const { work, known } = this.#parts;
     if (manifest === undefined || isManifestComplete(work, meta)) return true;
     if (before === undefined || config.strategy.type === 'ReadOnly') return false;
@@ -164,7 +158,7 @@ class Pass {
     return waitMs > 0;
   }
 
-  async #apply({ object, manifest, config, isOwn, before }: Task, live: KubeObject | undefined) {
+  async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
     const { objects, executor, owner } = this.#parts;
     // Who may not delete the object may not make it: it would be deleted with its work.
     const isNew = before === undefined || before.fault !== undefined;
@@ -186,7 +180,7 @@ class Pass {
 
   #knownAs(
     { taskHash, config }: Task,
-    live: KubeObject | undefined,
+    live: JsonObject | undefined,
     content: string | undefined,
     fault: ApplyFault | undefined,
     refusedUntilMs = untilOf(fault),
@@ -197,6 +191,7 @@ class Pass {
     const observation = {
       feedback: readFeedback(live, config.feedbackRules, rawJson),
       rules: evaluateRules(live, config.conditionRules),
+      readiness: readinessOf(live),
     };
     const seen: Seen = { state: 'present', uid: uidOf(live), observation };
     return { taskHash, version: textAt(live, 'metadata', 'resourceVersion'), content, fault, seen, refusedUntilMs };
@@ -222,7 +217,7 @@ interface Task {
   readonly meta: ResourceMeta;
   readonly object: ObjectName;
   /** Undefined when nothing is to be applied. */
-  readonly manifest: KubeObject | undefined;
+  readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly isOwn: boolean;
   readonly taskHash: string;
@@ -234,7 +229,7 @@ const unwatchedMs = 60_000;
 
 function givenManifests(work: HubObject): readonly Manifest[] {
   return manifestsOf(work).map((given, ordinal) => {
-    const object = isObject(given) ? given : undefined;
+    const object = isJsonObject(given) ? given : undefined;
     return { meta: metaOf(ordinal, object ?? {}), object };
   });
 }
@@ -248,7 +243,7 @@ function recordedManifests(work: HubObject): readonly Manifest[] {
 }
 
 /** Without what is not the manifest's to say. */
-function cleaned(manifest: KubeObject, { namespace }: ObjectName): KubeObject {
+function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   const {
     uid: _uid,
     resourceVersion: _version,
@@ -268,7 +263,7 @@ function isManifestComplete(work: HubObject, meta: ResourceMeta): boolean {
   return findCondition(conditions, 'Complete')?.status === 'True';
 }
 
-function isSameObject(recorded: KubeObject, { group, kind, name, namespace }: ResourceMeta): boolean {
+function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: ResourceMeta): boolean {
   return Object.entries({ group, kind, name, namespace }).every(([field, value]) => recorded[field] === value);
 }
 

@@ -13,7 +13,8 @@ import { keepInventory } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import { isObject, manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { statusOf } from '../work/work-status.ts';
 import { runApplyPass, type ApplyPass } from './apply-pass.ts';
 import type { KnownObjects } from './known-objects.ts';
@@ -116,7 +117,7 @@ function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome 
 function refusedResults(work: HubObject, message: string): readonly ManifestResult[] {
   const { reason, message: words } = faultOf(new Error(message), undefined);
   return manifestsOf(work).map((manifest, ordinal) => ({
-    meta: metaOf(ordinal, isObject(manifest) ? manifest : {}),
+    meta: metaOf(ordinal, isJsonObject(manifest) ? manifest : {}),
     applied: { reason, message: words },
     seen: { state: 'unserved' },
   }));

@@ -4,8 +4,8 @@ import { Environment } from '@marcbachmann/cel-js';
 import type { Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
-import { groupKindOf } from '../apply/desired.ts';
-import { isObject, splitApiVersion, type KubeObject } from '../work/manifest-work.ts';
+import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 interface Rule {
   readonly condition: string;
@@ -28,7 +28,7 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
 };
 
 /** Findings by the rules, without those whose well-known condition the kind does not have. */
-export function evaluateRules(object: KubeObject, rules: readonly unknown[]): readonly Finding[] {
+export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
   if (rules.length === 0) return [];
   const variable = celValue(object);
   return rules.flatMap((written) => {
@@ -52,10 +52,10 @@ function celRule(written: unknown): Rule {
   };
 }
 
-function wellKnownRule(object: KubeObject, written: unknown): Rule | undefined {
+function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
   const given = celRule(written);
   const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
-  const known = wellKnown[`${version} ${groupKindOf(object)} ${given.condition}`];
+  const known = wellKnown[`${version} ${groupKindIn(object)} ${given.condition}`];
   if (known === undefined) return undefined;
   return { ...given, ...known, messageExpression: given.messageExpression || known.messageExpression };
 }
@@ -109,7 +109,7 @@ function run(expression: string, variables: Record<string, unknown>): unknown {
 
 function longestList(value: unknown): number {
   if (Array.isArray(value)) return Math.max(value.length, 1, ...value.map(longestList));
-  return isObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
+  return isJsonObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
 }
 
 /** Bounded, since whoever writes a work writes the expressions, and they run for all clusters in one process. */
@@ -133,6 +133,6 @@ function makeEnvironment(): Environment {
 function celValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (Array.isArray(value)) return value.map(celValue);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, celValue(inner)]));
 }

@@ -2,8 +2,8 @@
 // for some kinds.
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { parsePrinterPath } from '../../tables/printer-path.ts';
-import { groupKindOf } from '../apply/desired.ts';
-import { splitApiVersion, type KubeObject } from '../work/manifest-work.ts';
+import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Feedback } from '../work/manifest-status.ts';
 
 interface NamedPath {
@@ -37,9 +37,9 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
 /** The hub's schema takes no longer text. */
 const maxJsonLength = 1024;
 
-export function readFeedback(object: KubeObject, rules: readonly unknown[], rawJson: boolean): Feedback {
+export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
   if (rules.length === 0) return { values: [], outcome: undefined };
-  const values: KubeObject[] = [];
+  const values: JsonObject[] = [];
   const faults: string[] = [];
   for (const rule of rules) {
     const paths = pathsOf(object, rule);
@@ -55,10 +55,10 @@ export function readFeedback(object: KubeObject, rules: readonly unknown[], rawJ
   return { values, outcome: { fault } };
 }
 
-function pathsOf(object: KubeObject, rule: unknown): readonly NamedPath[] {
+function pathsOf(object: JsonObject, rule: unknown): readonly NamedPath[] {
   if (textAt(rule, 'type') === 'WellKnownStatus') {
     const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
-    const known = wellKnown[`${version} ${groupKindOf(object)}`] ?? [];
+    const known = wellKnown[`${version} ${groupKindIn(object)}`] ?? [];
     return known.map(([name, path]) => ({ name, path, version: '' }));
   }
   return listAt(rule, 'jsonPaths').map((each) => ({
@@ -70,10 +70,10 @@ function pathsOf(object: KubeObject, rule: unknown): readonly NamedPath[] {
 
 /** The first value at the path; undefined when there is none, a text when it cannot be fed back. */
 function valueAt(
-  object: KubeObject,
+  object: JsonObject,
   { name, path, version }: NamedPath,
   rawJson: boolean,
-): KubeObject | string | undefined {
+): JsonObject | string | undefined {
   const [, served] = splitApiVersion(textAt(object, 'apiVersion'));
   if (version !== '' && version !== served)
     return `version set in the path ${name} is not matched for the related resource`;
@@ -89,7 +89,7 @@ function valueAt(
   return fieldValue(name, value, rawJson);
 }
 
-function fieldValue(name: string, value: unknown, rawJson: boolean): KubeObject | string | undefined {
+function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject | string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return { type: 'String', string: value };
   if (typeof value === 'boolean') return { type: 'Boolean', boolean: value };
@@ -107,7 +107,7 @@ function fieldValue(name: string, value: unknown, rawJson: boolean): KubeObject 
   return `the length of returned json raw string for name ${name} is larger than the maximum length ${maxJsonLength}`;
 }
 
-function gvkText(object: KubeObject): string {
+function gvkText(object: JsonObject): string {
   const [group, version] = splitApiVersion(textAt(object, 'apiVersion'));
   return `${group}/${version}, Kind=${textAt(object, 'kind')}`;
 }

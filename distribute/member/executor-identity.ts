@@ -8,7 +8,7 @@ import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { accountUserName, splitAccountName, type AccountName } from '../../auth/callers/reserved.ts';
 import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { textAt } from '../../controllers/objects.ts';
-import { isObject } from '../work/manifest-work.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /** As whom works without an executor are written; `gateway` is the gateway's own credential for the cluster. */
 export type DefaultExecutor = AccountName | 'deny' | 'gateway';
@@ -40,7 +40,7 @@ export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor
   if (textAt(named, 'type') !== 'ServiceAccount')
     throw new ExecutorRefused('only support ServiceAccount type for the executor');
   const account = fieldOf(named, 'serviceAccount');
-  if (!isObject(account)) throw new ExecutorRefused('the executor service account is nil');
+  if (!isJsonObject(account)) throw new ExecutorRefused('the executor service account is nil');
   return executorFor({ namespace: textAt(account, 'namespace'), name: textAt(account, 'name') }, true);
 }
 

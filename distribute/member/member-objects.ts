@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
-import { isObject, type KubeObject } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { ServedKind } from './kinds.ts';
 import type { MemberClient } from './member-client.ts';
 
@@ -43,11 +43,11 @@ export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
 
 /** Every method throws MemberRefusal, or GatewayError without an answer. */
 export interface MemberObjects {
-  get(object: ObjectName): Promise<KubeObject | undefined>;
-  create(object: ObjectName, body: KubeObject): Promise<KubeObject>;
-  update(object: ObjectName, body: KubeObject): Promise<KubeObject>;
+  get(object: ObjectName): Promise<JsonObject | undefined>;
+  create(object: ObjectName, body: JsonObject): Promise<JsonObject>;
+  update(object: ObjectName, body: JsonObject): Promise<JsonObject>;
   /** @param type of the patch, such as `merge` */
-  patch(object: ObjectName, patch: Patch): Promise<KubeObject>;
+  patch(object: ObjectName, patch: Patch): Promise<JsonObject>;
   /** Deletes this very object, in the background. One that is gone, or is another by now, is no error. */
   remove(object: ObjectName, uid: string): Promise<void>;
   /** Whether the identity may do that, by a SelfSubjectAccessReview. */
@@ -123,7 +123,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
       const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
       const review = read(await client.request({ method: 'POST', path, body, timeoutMs }));
       const { status } = review;
-      return isObject(status) && status['allowed'] === true && status['denied'] !== true;
+      return isJsonObject(status) && status['allowed'] === true && status['denied'] !== true;
     },
   };
 }
@@ -144,14 +144,14 @@ function pathOf({ kind, namespace, name }: ObjectName, query: Readonly<Record<st
 }
 
 /** @throws MemberRefusal for any status that is no success */
-function read({ status, body }: HubAnswer): KubeObject {
+function read({ status, body }: HubAnswer): JsonObject {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
     parsed = undefined;
   }
-  const document = isObject(parsed) ? parsed : {};
+  const document = isJsonObject(parsed) ? parsed : {};
   if (status < 300) return document;
   const { reason, message } = document;
   throw new MemberRefusal(

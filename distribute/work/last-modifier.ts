@@ -1,7 +1,8 @@
 // Who changed a work last, as an admission policy of the hub wrote it down.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { textAt } from '../../controllers/objects.ts';
-import { isObject, ownPrefix } from './manifest-work.ts';
+import { ownPrefix } from './manifest-work.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 
 /** A user of the hub. */
 export interface Modifier {
@@ -23,7 +24,7 @@ export function lastModifierOf(work: HubObject): Modifier | { readonly fault: st
   } catch {
     return { fault };
   }
-  if (!isObject(stamp)) return { fault };
+  if (!isJsonObject(stamp)) return { fault };
   const { user, groups } = stamp;
   if (typeof user !== 'string' || user === '' || !Array.isArray(groups)) return { fault };
   return groups.every((each) => typeof each === 'string') ? { name: user, groups } : { fault };

@@ -2,7 +2,8 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
-import { isObject, objectAt, type KubeObject, type ResourceMeta } from './manifest-work.ts';
+import { objectAt, type ResourceMeta } from './manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** Fields that server-side apply leaves alone. */
 export interface IgnoredFields {
@@ -36,13 +37,13 @@ export function configOf(work: HubObject, meta: ResourceMeta): ManifestConfig {
   const firstList = (field: string): readonly unknown[] =>
     matching.map((entry) => listAt(entry, field)).find((list) => list.length > 0) ?? [];
   return {
-    strategy: strategyOf(matching.map((entry) => fieldOf(entry, 'updateStrategy')).find(isObject)),
+    strategy: strategyOf(matching.map((entry) => fieldOf(entry, 'updateStrategy')).find(isJsonObject)),
     feedbackRules: firstList('feedbackRules'),
     conditionRules: firstList('conditionRules'),
   };
 }
 
-function strategyOf(written: KubeObject | undefined): UpdateStrategy {
+function strategyOf(written: JsonObject | undefined): UpdateStrategy {
   const type = textAt(written, 'type');
   const options = objectAt(written, 'serverSideApply');
   return {

@@ -5,18 +5,21 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt } from '../../controllers/objects.ts';
-import { objectAt, type KubeObject, type ResourceMeta } from './manifest-work.ts';
+import type { Readiness } from '../../lib/objects/readiness.ts';
+import { objectAt, type ResourceMeta } from './manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** What was read from an object by the rules of its work. */
 export interface Observation {
   readonly feedback: Feedback;
   /** Conditions by `conditionRules`. */
   readonly rules: readonly Finding[];
+  readonly readiness: Readiness;
 }
 
 export interface Feedback {
   /** As in `statusFeedback.values`. */
-  readonly values: readonly KubeObject[];
+  readonly values: readonly JsonObject[];
   /** Undefined without rules. */
   readonly outcome: { readonly fault: string | undefined } | undefined;
 }
@@ -40,7 +43,7 @@ export interface ManifestResult {
 /** An entry of `status.resourceStatus.manifests`. */
 export interface ManifestEntry {
   readonly resourceMeta: ResourceMeta;
-  readonly statusFeedback: { readonly values?: readonly KubeObject[] };
+  readonly statusFeedback: { readonly values?: readonly JsonObject[] };
   readonly conditions: readonly Condition[];
 }
 
@@ -64,7 +67,7 @@ function entryOf(
   { meta, applied, seen }: ManifestResult,
   generation: number | undefined,
 ): ManifestEntry {
-  const oldValues = listAt(before, 'statusFeedback', 'values') as readonly KubeObject[];
+  const oldValues = listAt(before, 'statusFeedback', 'values') as readonly JsonObject[];
   let conditions = conditionsIn(before);
   if (applied !== 'kept') {
     // A result of another generation of the work is a new one, with a time of its own.
@@ -83,7 +86,7 @@ function entryOf(
   return { resourceMeta: meta, statusFeedback: feedbackField(feedback.values), conditions };
 }
 
-function feedbackField(values: readonly KubeObject[]): ManifestEntry['statusFeedback'] {
+function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeedback'] {
   return values.length === 0 ? {} : { values };
 }
 

@@ -2,6 +2,8 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
+import { groupKindOf } from '../../lib/objects/group-kind.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 const group = 'work.open-cluster-management.io';
 export const workApiVersion = `${group}/v1`;
@@ -17,9 +19,6 @@ export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 /** Prefix of our own annotations and conditions. */
 export const ownPrefix = 'gateway.portcullis.io/';
 
-/** A JSON object of any kind. */
-export type KubeObject = Readonly<Record<string, unknown>>;
-
 /** `status.resourceStatus.manifests[].resourceMeta` of a work. */
 export interface ResourceMeta {
   /** Index in `spec.workload.manifests`. */
@@ -34,14 +33,10 @@ export interface ResourceMeta {
   readonly namespace: string;
 }
 
-export function isObject(value: unknown): value is KubeObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The object, or an empty one where there is none at the path. */
-export function objectAt(value: unknown, ...path: readonly string[]): KubeObject {
+export function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
   const found = fieldOf(value, ...path);
-  return isObject(found) ? found : {};
+  return isJsonObject(found) ? found : {};
 }
 
 /** The manifests of a work, in the order of its spec. */
@@ -50,7 +45,7 @@ export function manifestsOf(work: HubObject): readonly unknown[] {
 }
 
 /** A manifest's kind and name. */
-export function metaOf(ordinal: number, manifest: KubeObject): ResourceMeta {
+export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
   const [group, version] = splitApiVersion(textAt(manifest, 'apiVersion'));
   return {
     ordinal,
@@ -73,6 +68,7 @@ export function objectKey({ group, resource, namespace, name }: Omit<ResourceMet
   return `${resource}.${group}/${namespace}/${name}`;
 }
 
-export function workKey({ metadata }: HubObject): string {
-  return `${metadata.namespace}/${metadata.name}`;
+/** A kind with its group, such as `Deployment.apps`. */
+export function groupKindIn(object: JsonObject): string {
+  return groupKindOf({ apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') });
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { Finding } from '../../controllers/conditions.ts';
+import type { Readiness } from '../../lib/objects/readiness.ts';
 import type { ManifestResult, Seen } from './manifest-status.ts';
 import { statusOf, type WorkStatus } from './work-status.ts';
 
@@ -10,10 +11,14 @@ const work = (status: object, generation = 1): HubObject => ({
   metadata: { name: 'w', namespace: 'm1', uid: 'u', resourceVersion: '1', generation } as HubObject['metadata'],
   status,
 });
-const present = (rules: readonly Finding[] = [], values: readonly object[] = []): Seen => ({
+const present = (
+  rules: readonly Finding[] = [],
+  values: readonly object[] = [],
+  readiness: Readiness = { state: 'ready' },
+): Seen => ({
   state: 'present',
   uid: 'x',
-  observation: { feedback: { values: values as never, outcome: undefined }, rules },
+  observation: { feedback: { values: values as never, outcome: undefined }, rules, readiness },
 });
 const result = (ordinal: number, seen: Seen, more: Partial<ManifestResult> = {}): ManifestResult => ({
   meta: {
@@ -130,4 +135,21 @@ test('a condition of the gateway and one by a rule are taken away with their cau
     after.resourceStatus.manifests[0]!.conditions.map(({ type }) => type),
     ['Applied', 'Available', 'StatusFeedbackSynced'],
   );
+});
+
+test('a work progresses until all objects are ready, and is degraded by one that has failed, unless rules say otherwise', () => {
+  const waits: Readiness = { state: 'waiting', reason: '1 of 2 available' };
+  const fails: Readiness = { state: 'failed', reason: 'Deadline' };
+  const told = (status: WorkStatus): readonly string[] =>
+    ['Progressing', 'Degraded'].map((type) => conditionOf(status, type));
+  const ready = statusOf(work({}), [result(0, present())], []);
+  assert.deepEqual(told(ready), ['False Completed All objects are ready', '']);
+  const failed = statusOf(work({}), [result(0, present([], [], waits)), result(1, present([], [], fails))], []);
+  assert.deepEqual(told(failed), [
+    'True Applying not ready are 2 of 2 objects: ConfigMap c0: 1 of 2 available',
+    'True Failed 1 of 2 objects: ConfigMap c1: Deadline',
+  ]);
+  assert.deepEqual(told(statusOf(work(failed), [result(0, present())], [])), told(ready));
+  const byRule = statusOf(work(failed), [result(0, present([rule('Progressing', 'False', 'm')], [], waits))], []);
+  assert.deepEqual(told(byRule), ['False ConditionRulesAggregated m', '']);
 });

@@ -29,9 +29,17 @@ export function statusOf(work: HubObject, results: readonly ManifestResult[], ow
   const kept = conditionsOf(work).filter(
     ({ type, reason }) =>
       (!type.startsWith(ownPrefix) || own.some((each) => each.type === type)) &&
+      (type !== 'Degraded' || reason !== degradedReason) &&
       (!reason.startsWith(rulePrefix) || rules.some((each) => each.type === type)),
   );
-  const found = [...(isApplied ? [appliedFinding(results)] : []), availableFinding(manifests), ...rules, ...own];
+  const progress = progressFindings(results).filter(({ type }) => !rules.some((each) => each.type === type));
+  const found = [
+    ...(isApplied ? [appliedFinding(results)] : []),
+    availableFinding(manifests),
+    ...rules,
+    ...progress,
+    ...own,
+  ];
   return { conditions: withConditions(kept, found, generation), resourceStatus: { manifests } };
 }
 
@@ -55,6 +63,31 @@ function appliedFinding(results: readonly ManifestResult[]): Finding {
   if (results.some(({ applied }) => typeof applied === 'object'))
     return { type, status: 'False', reason: 'AppliedManifestWorkFailed', message: 'Failed to apply manifest work' };
   return { type, status: 'True', reason: 'AppliedManifestWorkComplete', message: 'Apply manifest work complete' };
+}
+
+/** OCM names these reasons; what it tells rollouts is left to rules there. */
+const degradedReason = 'Failed';
+
+/**
+ * Whether the objects do what they were applied for, by the rules of kstatus. A ManifestWorkReplicaSet goes on to the
+ * next clusters when a work does not progress any more.
+ */
+function progressFindings(results: readonly ManifestResult[]): readonly Finding[] {
+  const unready = results.flatMap(({ meta, seen }) => {
+    const name = `${meta.kind} ${meta.name}`;
+    if (seen.state !== 'present') return [{ name, state: 'waiting', reason: 'is not there' }];
+    const { readiness } = seen.observation;
+    return readiness.state === 'ready' ? [] : [{ name, ...readiness }];
+  });
+  const tell = (which: typeof unready): string =>
+    `${which.length} of ${results.length} objects: ${which[0]!.name}: ${which[0]!.reason}`;
+  const failed = unready.filter(({ state }) => state === 'failed');
+  const progressing: Finding =
+    unready.length === 0
+      ? { type: 'Progressing', status: 'False', reason: 'Completed', message: 'All objects are ready' }
+      : { type: 'Progressing', status: 'True', reason: 'Applying', message: `not ready are ${tell(unready)}` };
+  if (failed.length === 0) return [progressing];
+  return [progressing, { type: 'Degraded', status: 'True', reason: degradedReason, message: tell(failed) }];
 }
 
 function availableFinding(manifests: readonly ManifestEntry[]): Finding {
