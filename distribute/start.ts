@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { startElection } from '../controllers/leader/lease.ts';
 import { hashOfHub } from './inventory/applied-works.ts';
-import { startWorks, type WorksOptions } from './works.ts';
+import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
@@ -14,6 +14,8 @@ export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId
 }
 
 export interface WorkExecutor {
+  /** Undefined while another replica executes. */
+  numbers(): WorkNumbers | undefined;
   /** Ends the execution and gives the Lease back. */
   close(): Promise<void>;
 }
@@ -25,15 +27,24 @@ export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: Execut
   const hubHash = hashOfHub(hubUrl);
   const mark = { hubHash, agentId: agentId ?? `portcullis-${hubHash.slice(0, 16)}` };
   const name = `${lease.namespace}/${lease.name}`;
-  return startElection({
+  let works: Works | undefined;
+  const election = startElection({
     client,
     ...lease,
     identity,
-    lead: () => startWorks({ ...options, ...mark }),
+    lead: () => {
+      const begun = new Works({ ...options, ...mark });
+      works = begun;
+      return () => {
+        works = undefined;
+        begun.close();
+      };
+    },
     onLeader: (holder) => log.info({ lease: name, leads: holder === identity, holder }, 'works: the holder of a Lease'),
     onFault: (fault) => {
       if (fault === undefined) log.info({ lease: name }, 'works: a Lease can be used');
       else log.warn({ lease: name, fault }, 'works: a Lease cannot be used; nothing is executed meanwhile');
     },
   });
+  return { numbers: () => works?.numbers(), close: () => election.close() };
 }

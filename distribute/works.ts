@@ -5,7 +5,7 @@ import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
 import type { ClusterReader } from '../cache/model/store.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
-import { generationOf } from '../controllers/conditions.ts';
+import { conditionsOf, findCondition, generationOf } from '../controllers/conditions.ts';
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { isDeleting, textsAt, type ResourceType } from '../controllers/objects.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
@@ -24,7 +24,6 @@ export interface WorksOptions
   /** Sets of clusters whose works are executed, beside clusters with the annotation. */
   readonly clusterSets: readonly string[];
   readonly executorFault: WorkSettings['executorFault'];
-  readonly onPass?: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
@@ -42,13 +41,18 @@ const sources: ReadonlySet<string> = new Set(['ocm', 'cluster-gateway']);
 const missingPollMs = 10_000;
 const maxBackoffMs = 5_000;
 
-/** Starts them; the function it returns ends them. */
-export function startWorks(options: WorksOptions): () => void {
-  const works = new Works(options);
-  return () => works.close();
+/** What the metrics tell of works. */
+export interface WorkNumbers {
+  /** Works by what is known of them. */
+  readonly works: Readonly<Record<'applied' | 'failed' | 'waiting' | 'deleting', number>>;
+  /** Seconds that the work has waited for its turn that waits longest, by cluster. */
+  readonly queueSeconds: readonly (readonly [cluster: string, seconds: number])[];
+  readonly looks: number;
+  readonly lookSeconds: number;
 }
 
-class Works {
+/** Executes works from its making until it is closed. */
+export class Works {
   readonly #options: WorksOptions;
   readonly #settings: WorkSettings;
   readonly #works: Reflector;
@@ -57,6 +61,8 @@ class Works {
   /** Names of works, by namespace. */
   readonly #names = new Map<string, Set<string>>();
   readonly #unsubscribe: () => void;
+  #looks = 0;
+  #lookSeconds = 0;
   /** All works are known; before that, one that is not listed yet would look as if it were gone. */
   #ready = false;
 
@@ -80,6 +86,14 @@ class Works {
       },
       () => undefined,
     );
+  }
+
+  numbers(): WorkNumbers {
+    const works = { applied: 0, failed: 0, waiting: 0, deleting: 0 };
+    for (const work of this.#works.objects.values())
+      if (this.#executors.has(work.metadata.namespace ?? '')) works[stateOf(work)] += 1;
+    const queueSeconds = [...this.#executors].map(([name, each]) => [name, each.queueAgeMs() / 1000] as const);
+    return { works, queueSeconds, looks: this.#looks, lookSeconds: this.#lookSeconds };
   }
 
   close(): void {
@@ -133,7 +147,7 @@ class Works {
       executor.close();
       return;
     }
-    const { connections, outgoing, onWrite, log, onPass, timing } = this.#options;
+    const { connections, outgoing, onWrite, log, timing } = this.#options;
     const made = new ClusterExecutor({
       cluster: name,
       record: () => this.#recordOf(name),
@@ -143,7 +157,10 @@ class Works {
       settings: this.#settings,
       works: () => this.#names.get(name) ?? [],
       log,
-      ...(onPass && { onPass }),
+      onPass: (seconds) => {
+        this.#looks += 1;
+        this.#lookSeconds += seconds;
+      },
       ...(timing && { timing }),
     });
     this.#executors.set(name, made);
@@ -160,6 +177,13 @@ class Works {
     if (record === undefined || record.spec.originalName !== name) return undefined;
     return sources.has(record.spec.source) ? record : undefined;
   }
+}
+
+function stateOf(work: HubObject): keyof WorkNumbers['works'] {
+  if (isDeleting(work)) return 'deleting';
+  const applied = findCondition(conditionsOf(work), 'Applied');
+  if (applied?.observedGeneration !== generationOf(work)) return 'waiting';
+  return applied?.status === 'True' ? 'applied' : 'failed';
 }
 
 /** Whether a change of a work can ask for something; its status is mostly our own. */

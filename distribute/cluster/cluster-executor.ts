@@ -21,8 +21,8 @@ export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' |
   /** Names of the cluster's works. */
   readonly works: () => Iterable<string>;
   readonly log: ControllerLog;
-  /** Called after each look at a work, for metrics. */
-  readonly onPass?: (seconds: number) => void;
+  /** Called after each look at a work. */
+  readonly onPass: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
@@ -104,6 +104,11 @@ export class ClusterExecutor {
     return { ...executed, reason: 'OtherAgent', message };
   }
 
+  /** How long the work has waited for its turn that waits longest. */
+  queueAgeMs(): number {
+    return this.#queue.longestWaitMs();
+  }
+
   close(): void {
     this.#queue.close();
     for (const timer of this.#soon.values()) clearTimeout(timer);
@@ -174,7 +179,7 @@ export class ClusterExecutor {
     if (isDeleting(work)) return await endWork(parts, work);
     const startMs = performance.now();
     const outcome = await passWork(parts, work);
-    this.#options.onPass?.((performance.now() - startMs) / 1000);
+    this.#options.onPass((performance.now() - startMs) / 1000);
     return outcome;
   }
 

@@ -9,7 +9,7 @@ import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { faultOf } from '../apply/apply-fault.ts';
 import { ownerReferenceTo } from '../apply/owners.ts';
 import type { AppliedWorks } from '../inventory/applied-works.ts';
-import { keepInventory } from '../inventory/keep-inventory.ts';
+import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
 import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
 import type { MemberSession, WorkReference } from '../member/member-session.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
@@ -67,9 +67,10 @@ async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<
 async function executeAs(parts: WorkPassParts, work: HubObject, executor: Executor): Promise<Outcome> {
   const { settings, session, appliedWorks, known } = parts;
   const isComplete = findCondition(conditionsOf(work), 'Complete')?.status === 'True';
-  const appliedWork = await appliedWorks.ensure(work, executor.key);
+  const ensured = await appliedWorks.ensure(work, executor.key);
   // Somebody deletes it in the member: its objects go first, and its event brings the work here again.
-  if (isDeleting(appliedWork)) return 'done';
+  if (isDeleting(ensured)) return 'done';
+  const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
   const objects = session.objects(executor, referenceOf(work));
   const { rawJson, holdOnDenied } = settings;

@@ -12,6 +12,7 @@ export interface AppliedResource {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
+  /** '' before the object was seen: it was about to be made. */
   readonly uid: string;
 }
 

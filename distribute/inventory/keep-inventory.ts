@@ -6,7 +6,9 @@ import { conditionsOf, findCondition, generationOf, type Finding } from '../../c
 import { textAt } from '../../controllers/objects.ts';
 import { hashOf } from '../apply/content-hash.ts';
 import type { ManifestResult } from '../work/manifest-status.ts';
-import { ownPrefix } from '../work/manifest-work.ts';
+import type { Kinds } from '../member/kinds.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
+import { manifestsOf, metaOf, objectKey, ownPrefix } from '../work/manifest-work.ts';
 import { appliedSpecAnnotation, type AppliedWorks } from './applied-works.ts';
 import {
   foundIn,
@@ -26,6 +28,37 @@ export interface KeepInventoryParts extends RemoveParts {
   readonly appliedWorks: AppliedWorks;
   readonly appliedWork: HubObject;
   readonly work: HubObject;
+}
+
+/**
+ * Records the objects that are about to be made, without their UIDs, so that none is lost when this process ends before
+ * it has recorded them.
+ * @returns the AppliedManifestWork as it is now
+ * @throws HubRefusal, GatewayError
+ */
+export async function announceObjects(
+  appliedWorks: AppliedWorks,
+  appliedWork: HubObject,
+  work: HubObject,
+  kinds: Kinds,
+): Promise<HubObject> {
+  if (textAt(appliedWork, 'metadata', 'annotations', appliedSpecAnnotation) === textOfSpec(specOf(work)))
+    return appliedWork;
+  const recorded = recordedIn(appliedWork);
+  const known = new Set(recorded.map(objectKey));
+  const announced: AppliedResource[] = [];
+  for (const [ordinal, manifest] of manifestsOf(work).entries()) {
+    if (!isJsonObject(manifest)) continue;
+    const { group, version, kind, name, namespace } = metaOf(ordinal, manifest);
+    const served = await kinds.find(group, version, kind);
+    if (served === undefined) continue;
+    const { resource } = served;
+    const object = { group, version, resource, namespace: served.isNamespaced ? namespace : '', name, uid: '' };
+    if (!known.has(objectKey(object))) announced.push(object);
+  }
+  if (announced.length === 0) return appliedWork;
+  await appliedWorks.writeStatus(appliedWork, { appliedResources: inOrder([...recorded, ...announced]) });
+  return appliedWorks.get(appliedWork.metadata.name) ?? appliedWork;
 }
 
 export interface KeptInventory {

@@ -71,8 +71,10 @@ async function removeAs(
     await setOwner(objects, object, live, { owner, wanted: false, fieldManager: defaultFieldManager });
     return false;
   }
-  if (uidOf(live) !== recordedUid) return false;
-  if (fieldOf(live, 'metadata', 'deletionTimestamp') === undefined) await objects.remove(object, recordedUid);
+  // Without a recorded UID, the reference to this very AppliedManifestWork says that it was made for it.
+  const uid = uidOf(live);
+  if (recordedUid !== '' && uid !== recordedUid) return false;
+  if (fieldOf(live, 'metadata', 'deletionTimestamp') === undefined) await objects.remove(object, uid);
   return true;
 }
 

@@ -73,7 +73,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
-  const works = startWorksOf(parts);
+  const works = startWorksOf(parts, frontend.registry);
 
   return {
     url: listener.url,

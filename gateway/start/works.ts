@@ -1,26 +1,26 @@
 // Starts the execution of ManifestWorks where the configuration asks for it: with the gateway's connections, the
 // identity path of requests, the hub's authorization and the audit log.
+import type { Registry } from 'prom-client';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { textAt } from '../../controllers/objects.ts';
 import type { WorkWrite } from '../../distribute/member/member-session.ts';
 import { startWorkExecutor } from '../../distribute/start.ts';
 import type { WorkExecutor } from '../../distribute/start.ts';
+import type { WorkNumbers } from '../../distribute/works.ts';
 import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
 import { accountUserName } from '../../auth/callers/reserved.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { RunningAudit } from '../audit/audit.ts';
+import { by, registerRead, single } from '../operations/read-metric.ts';
+import type { MetricValues } from '../operations/read-metric.ts';
 import type { SharedParts } from './shared-parts.ts';
 
 /** Undefined when works are not executed. */
-export function startWorksOf({
-  options,
-  hub,
-  store,
-  connections,
-  outgoing,
-  audit,
-}: SharedParts): WorkExecutor | undefined {
+export function startWorksOf(
+  { options, hub, store, connections, outgoing, audit }: SharedParts,
+  registry: Registry,
+): WorkExecutor | undefined {
   const { config, log, closers } = options;
   const settings = config.hub?.works;
   if (settings === undefined || hub === undefined) return undefined;
@@ -36,7 +36,37 @@ export function startWorksOf({
     executorFault: (work) => executorFault(hub.access.authorizer, work),
   });
   closers.push(() => void executor.close());
+  registerWorkMetrics(registry, executor);
   return executor;
+}
+
+/** Every process has them; only the one that executes has values. */
+function registerWorkMetrics(registry: Registry, executor: WorkExecutor): void {
+  const read = (
+    name: string,
+    help: string,
+    type: 'gauge' | 'counter',
+    values: (numbers: WorkNumbers) => MetricValues,
+  ): void =>
+    registerRead(registry, name, help, type, () => {
+      const numbers = executor.numbers();
+      return numbers === undefined ? [] : values(numbers);
+    });
+  read('portcullis_works', 'ManifestWorks of chosen clusters, by what is known of them.', 'gauge', ({ works }) =>
+    by('state', Object.entries(works)),
+  );
+  read(
+    'portcullis_work_queue_seconds',
+    'Longest wait of a ManifestWork for its turn, by cluster.',
+    'gauge',
+    (numbers) => by('cluster', numbers.queueSeconds),
+  );
+  read('portcullis_work_looks_total', 'How often a ManifestWork was looked at and applied.', 'counter', ({ looks }) =>
+    single(looks),
+  );
+  read('portcullis_work_look_seconds_total', 'How long that took together.', 'counter', ({ lookSeconds }) =>
+    single(lookSeconds),
+  );
 }
 
 const nobody = makeUser({ name: 'portcullis:works' });
