@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../cache/hub/hub.fixture.ts';
-import { answer, clusterpediaTypes, FakeHub } from './fake-hub.fixture.ts';
+import { answer, clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 
 const policiesOf = 'clusterimportpolicies.policy.clusterpedia.io';

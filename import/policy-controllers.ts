@@ -4,21 +4,23 @@ import { resourceKey } from '../cache/hub/hub-paths.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { generationOf } from './conditions.ts';
+import { generationOf } from '../controllers/conditions.ts';
 import { makeDiscovery } from './hub/discovery.ts';
-import { makeFollowedTypes } from './hub/followed-types.ts';
-import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
+import { makeFollowedTypes } from '../controllers/hub/followed-types.ts';
+import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { type ResourceType } from '../controllers/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
 import { followedFields } from './lifecycles/pedia-cluster-body.ts';
-import { controllerOf, isDeleting, isPolicy, lifecycles, pediaClusters, policies, textAt } from './objects.ts';
+import { controllerOf, isDeleting, textAt } from '../controllers/objects.ts';
+import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
-import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
-import type { WorkQueue } from './queue/work-queue.ts';
+import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import type { WorkQueue } from '../controllers/queue/work-queue.ts';
 
 export interface PolicyControllersOptions {
   readonly client: HubClient;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
   /** How often everything is looked at again. */
   readonly resyncMs?: number;
@@ -89,8 +91,10 @@ class PolicyControllers {
       pediaClusters: () => this.#pediaClusters.objects,
       onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
     });
-    this.#policyQueue = makeQueue('ClusterImportPolicy', options.log, (name) => policyController.reconcile(name));
-    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', options.log, (name) =>
+    this.#policyQueue = makeQueue('ClusterImportPolicy', 'import', options.log, (name) =>
+      policyController.reconcile(name),
+    );
+    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', 'import', options.log, (name) =>
       lifecycleController.reconcile(name),
     );
     this.#resync = setInterval(() => this.#addAll(), options.resyncMs ?? defaultResyncMs).unref();

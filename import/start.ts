@@ -4,9 +4,9 @@ import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
-import { startElection, type Election } from './leader/lease.ts';
+import { startElection, type Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
-import type { ImportLog } from './queue/logged-queue.ts';
+import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 
 export interface ImportOptions {
   readonly client: HubClient;
@@ -16,7 +16,7 @@ export interface ImportOptions {
   readonly shardingName: string;
   /** Undefined where nothing is indexed: then nobody looks after PediaClusters. */
   readonly clusters: ImportedClusters | undefined;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
 }
 
 export interface Imports {

@@ -6,6 +6,7 @@ import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** Limits of one request. */
 export interface RequestLimits {
@@ -17,14 +18,6 @@ export interface RequestLimits {
 
 /** Limits that are enough for a list of 10,000 clusters over a slow line. A person would not wait longer. */
 export const defaultLimits: RequestLimits = { timeoutMs: 30_000, maxBytes: 64 * 1024 * 1024 };
-
-/** A JSON object as it was received; its fields have not been checked. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Whether a parsed JSON value is an object, and not an array or null. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /**
  * Sends a GET to a path below the gateway's root and returns the JSON object in the answer.

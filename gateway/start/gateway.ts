@@ -15,6 +15,7 @@ import type { Host } from './host.ts';
 import { startHubCollections } from '../hub/hub-collections.ts';
 import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import { startImportsOf } from './imports.ts';
+import { startWorksOf } from './works.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -74,6 +75,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
+  const works = startWorksOf(parts, frontend.registry);
 
   return {
     url: listener.url,
@@ -91,7 +93,13 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close(), imports?.close()]);
+      await Promise.all([
+        parts.audit?.flush(flushMs),
+        tracing?.flush(flushMs),
+        index?.close(),
+        imports?.close(),
+        works?.close(),
+      ]);
       closeAll();
     },
     close: closeAll,

@@ -1,8 +1,8 @@
 // The status of a PediaCluster, with the conditions, reasons and sentences that Clusterpedia's tools wait for.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, textsAt } from '../objects.ts';
+import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
 /** Clusterpedia's warning about a `syncResourcesRefName` that leads nowhere. */

@@ -1,6 +1,6 @@
 // Which lifecycles depend on an object of the hub, whether it is there or not.
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
-import type { ResourceType } from '../hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 
 export interface Dependents {

@@ -1,8 +1,8 @@
 // The objects that a lifecycle's templates see: its source and its references, each of which may be named by those
 // before it.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { FollowedTypes } from '../hub/followed-types.ts';
-import { listAt, textAt } from '../objects.ts';
+import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';

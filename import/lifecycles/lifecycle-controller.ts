@@ -2,24 +2,22 @@
 // address and credentials of the PediaCluster equal to what the template prints.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, findCondition, generationOf, withConditions, type Finding } from '../conditions.ts';
-import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
-import type { FollowedTypes } from '../hub/followed-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../hub/hub-writer.ts';
 import {
-  controllerOf,
-  isDeleting,
-  isPolicy,
-  lifecycles,
-  ownersOf,
-  pediaClusters,
-  setFinalizer,
-  textAt,
-  type OwnerReference,
-} from '../objects.ts';
+  conditionsOf,
+  findCondition,
+  generationOf,
+  withConditions,
+  type Finding,
+} from '../../controllers/conditions.ts';
+import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
+import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import { isPolicy, lifecycles, pediaClusters } from '../objects.ts';
+import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
-import type { Outcome } from '../queue/work-queue.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
 import { gatherData, type TemplateData } from './gather-data.ts';
 import { followedFields, readPediaClusterBody, UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';

@@ -1,9 +1,9 @@
 // A PediaClusterLifecycle as Clusterpedia writes it, empty namespaces included, so that either program finds nothing to
 // change in what the other wrote.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ResourceType } from '../hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
-import type { OwnerReference } from '../objects.ts';
+import type { OwnerReference } from '../../controllers/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
 
 /** One object that a lifecycle reads; `namespace` is '' for a cluster-scoped one. */

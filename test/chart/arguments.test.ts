@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 10);
+  assert.equal(valueSets().length, 11);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,7 +52,7 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports, shared] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, works] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
@@ -113,4 +113,15 @@ test('what a value says arrives in the configuration', async () => {
     schema: 'fleet',
     connections: 20,
   });
+  assert.deepEqual(works!.hub!.works, {
+    lease: { namespace: 'portcullis', name: 'portcullis-works' },
+    clusterSets: ['edge'],
+    defaultExecutor: { namespace: 'open-cluster-management-agent', name: 'klusterlet-work-sa' },
+    hubUrl: 'https://hub.example.com:6443',
+    agentId: undefined,
+    evictionGraceMs: 3_600_000,
+    holdOnDenied: false,
+    rawJson: false,
+  });
+  assert.equal(first!.hub!.works, undefined);
 });

@@ -12,9 +12,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   auth: ['cache', 'http', 'lib'],
   routing: ['cache', 'http', 'lib'],
   search: ['auth', 'routing', 'cache', 'http', 'tables', 'lib'],
-  gateway: ['search', 'import', 'auth', 'routing', 'cache', 'http', 'lib'],
+  gateway: ['search', 'import', 'distribute', 'controllers', 'auth', 'routing', 'cache', 'http', 'lib'],
   tables: ['lib'],
-  import: ['cache', 'http', 'lib'],
+  controllers: ['cache', 'http', 'lib'],
+  import: ['controllers', 'cache', 'http', 'lib'],
+  distribute: ['controllers', 'auth', 'routing', 'cache', 'http', 'tables', 'lib'],
   sim: ['tables'],
   cli: ['lib'],
   // Joins rooms into one executable; nothing imports it.

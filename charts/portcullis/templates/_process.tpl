@@ -148,6 +148,15 @@ indexRules:
 - --sharding-name={{ . }}
 {{- end }}
 {{- end }}
+{{- if .Values.works.enabled }}
+- --execute-works
+- --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works
+- {{ printf "--works-hub-url=%s" (required "works.hubUrl must be the address of the hub as clusters see it" .Values.works.hubUrl) | quote }}
+- --works-default-executor={{ .Values.works.defaultExecutor }}
+{{- with .Values.works.clusterSets }}
+- --works-cluster-sets={{ join "," . }}
+{{- end }}
+{{- end }}
 {{- if eq .Values.index.store "postgres" }}
 {{- with .Values.index.postgres }}
 - {{ printf "--index-store=postgres://%s@%s:%d/%s?sslmode=%s%s%s" .user .host (int .port) .database .sslmode (ternary "&sslrootcert=/etc/portcullis/index-store-ca/ca.crt" "" (not (empty .caSecretName))) (ternary "&sslcert=/etc/portcullis/index-store-client/tls.crt&sslkey=/etc/portcullis/index-store-client/tls.key" "" (not (empty .clientSecretName))) | quote }}

@@ -1,16 +1,9 @@
-// Writes objects of the hub. A refusal says what was refused and why, with the missing rule where RBAC refused it. The
-// hub's own words may quote a value of the object, so quoted values are taken out.
+// Writes objects of an API server, mostly of the hub. A refusal says what was refused and why, with the missing rule
+// where RBAC refused it. The hub's own words may quote a value of the object, so quoted values are taken out.
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
-import type { HubAnswer, HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import type { HubAnswer, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { oneLine } from '../../cache/sources/objects/hub-object.ts';
-
-/** A type of the hub, with the plural as in paths. */
-export interface ResourceType {
-  /** '' is the core group. */
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
+import { textsAt, type ResourceType } from '../objects.ts';
 
 /** The hub answered, and not as hoped. The message may be shown to anybody who sees the object. */
 export class HubRefusal extends Error {
@@ -25,16 +18,34 @@ export class HubRefusal extends Error {
   }
 }
 
-/** Writes cluster-scoped objects. Every method throws HubRefusal, or GatewayError HUB_UNAVAILABLE without an answer. */
+/**
+ * Writes objects; those with a namespace where they are. Every method throws HubRefusal, or GatewayError
+ * HUB_UNAVAILABLE without an answer.
+ */
 export interface HubWriter {
-  create(type: ResourceType, object: object): Promise<void>;
+  /** Returns the object as the hub has it now. */
+  create(type: ResourceType, object: object): Promise<HubObject>;
   /**
-   * A JSON merge patch: null removes a field, lists are replaced.
+   * A JSON merge patch: null removes a field, lists are replaced. Returns the object as the hub has it now.
    * @param subresource with its slash, as in `/status`
    */
-  patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<void>;
+  patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<HubObject>;
   /** Deletes this very object; one that is gone already is no error. */
   remove(type: ResourceType, object: HubObject): Promise<void>;
+}
+
+/** Adds or removes the finalizer where it is not so already. @throws HubRefusal, 409 when the object has changed */
+export async function setFinalizer(
+  writer: HubWriter,
+  type: ResourceType,
+  object: HubObject,
+  { finalizer, wanted }: { readonly finalizer: string; readonly wanted: boolean },
+): Promise<void> {
+  const present = textsAt(object, 'metadata', 'finalizers');
+  if (present.includes(finalizer) === wanted) return;
+  const finalizers = wanted ? [...present, finalizer] : present.filter((each) => each !== finalizer);
+  const { resourceVersion } = object.metadata;
+  await writer.patch(type, object, { metadata: { resourceVersion, finalizers } });
 }
 
 const timeoutMs = 15_000;
@@ -42,28 +53,44 @@ const timeoutMs = 15_000;
 export function makeHubWriter(client: Pick<HubClient, 'request'>): HubWriter {
   return {
     async create(type, object) {
-      const path = collectionPath(type, {});
-      check(await client.request({ method: 'POST', path, body: object, timeoutMs }), 'create', type);
+      const { metadata } = object as { readonly metadata?: { readonly namespace?: string } };
+      const path = collectionPath(within(type, metadata), {});
+      return read(await client.request({ method: 'POST', path, body: object, timeoutMs }), 'create', type);
     },
     async patch(type, { metadata }, patch, subresource = '') {
       const call = {
         method: 'PATCH',
-        path: `${collectionPath(type, {})}/${encodeURIComponent(metadata.name)}${subresource}`,
+        path: `${objectPath(type, metadata)}${subresource}`,
         contentType: 'application/merge-patch+json',
         // An object of the same name that was made since is another one, and the hub answers 409.
         body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
         timeoutMs,
       } as const;
-      check(await client.request(call), 'patch', { ...type, resource: `${type.resource}${subresource}` });
+      return read(await client.request(call), 'patch', { ...type, resource: `${type.resource}${subresource}` });
     },
     async remove(type, { metadata }) {
-      const path = `${collectionPath(type, {})}/${encodeURIComponent(metadata.name)}`;
+      const path = objectPath(type, metadata);
       const preconditions = { uid: metadata.uid };
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' };
       const answer = await client.request({ method: 'DELETE', path, body, timeoutMs });
       if (answer.status !== 404 && answer.status !== 409) check(answer, 'delete', type);
     },
   };
+}
+
+function within(type: ResourceType, metadata: { readonly namespace?: string } = {}): WatchedResource {
+  const { namespace } = metadata;
+  return namespace === undefined ? type : { ...type, namespace };
+}
+
+function objectPath(type: ResourceType, metadata: HubObject['metadata']): string {
+  return `${collectionPath(within(type, metadata), {})}/${encodeURIComponent(metadata.name)}`;
+}
+
+/** @throws HubRefusal as {@link check} */
+function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
+  check(answer, verb, type);
+  return JSON.parse(answer.body.toString('utf8')) as HubObject;
 }
 
 /** The object somebody else changed at the same time, or made first. */

@@ -1,30 +1,31 @@
-// The types that policies read, each followed once however many policies use it, and no longer than one does.
-import type { HubClient, HubObjects } from '../../cache/hub/hub-types.ts';
+// Collections of objects that several users need, each followed once and no longer than somebody needs it.
+import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
-import type { ResourceType } from './hub-writer.ts';
 
 export interface FollowedTypesOptions {
-  readonly client: HubClient;
+  readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
+  /** Only their metadata is read. */
+  readonly metadataOnly?: boolean;
   /** Objects changed; `keys` are `namespace/name`, or `name`. */
-  readonly onObjects: (type: ResourceType, keys: readonly string[]) => void;
+  readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
   /** A type came to be readable, or is no longer. */
-  readonly onState: (type: ResourceType) => void;
+  readonly onState: (type: WatchedResource) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
 export interface FollowedTypes {
   /** The types that this user reads from now on; an empty list ends it. */
-  use(user: string, types: readonly ResourceType[]): void;
+  use(user: string, types: readonly WatchedResource[]): void;
   /** The users of a type. */
-  usersOf(type: ResourceType): readonly string[];
+  usersOf(type: WatchedResource): readonly string[];
   /** What the user reads; empty when it reads nothing. */
-  typesOf(user: string): readonly ResourceType[];
+  typesOf(user: string): readonly WatchedResource[];
   /** Undefined when nobody uses the type. */
-  objects(type: ResourceType): HubObjects | undefined;
-  state(type: ResourceType): ReflectorState | undefined;
+  objects(type: WatchedResource): HubObjects | undefined;
+  state(type: WatchedResource): ReflectorState | undefined;
   close(): void;
 }
 
@@ -35,12 +36,13 @@ const missingPollMs = 1_000;
 
 export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes {
   const reflectors = new Map<string, Reflector>();
-  const users = new Map<string, readonly ResourceType[]>();
+  const users = new Map<string, readonly WatchedResource[]>();
 
-  function follow(type: ResourceType): Reflector {
+  function follow(type: WatchedResource): Reflector {
     return startReflector({
       client: options.client,
       resource: type,
+      metadataOnly: options.metadataOnly ?? false,
       timing: { maxBackoffMs: retryMs, missingPollMs, ...options.timing },
       onChange: (changes) => options.onObjects(type, [...new Set(changes.map(({ key }) => key))]),
       onState: () => options.onState(type),

@@ -1,6 +1,6 @@
 // The section of the configuration about import policies. They are off by default, since they write to the hub.
 import { z } from 'zod';
-import type { Fault } from './values.ts';
+import type { Fault } from '../values.ts';
 
 /** Import policies that are in effect. */
 export interface ImportConfig {

@@ -1,8 +1,7 @@
 // Whether an object does what it was applied for, from its status alone. The rules are those of kstatus
 // (sigs.k8s.io/cli-utils), except that a Job counts when it is complete, not when it has begun.
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
-import { groupKindOf } from '../manifests/manifest.ts';
+import { isJsonObject, type JsonObject } from './json-object.ts';
+import { groupKindOf } from './group-kind.ts';
 
 /** What the status of an object says. `failed` does not become ready by waiting. */
 export type Readiness = { readonly state: 'ready' } | { readonly state: 'waiting' | 'failed'; readonly reason: string };

@@ -21,13 +21,16 @@ export interface WorkQueueOptions {
 export interface WorkQueue {
   /** As soon as a worker is free; again afterwards when the key is being worked on. */
   add(key: string): void;
+  /** How long the key has waited for a worker that waits longest, in milliseconds; 0 when none waits. */
+  longestWaitMs(): number;
   /** Takes nothing more. Work that was begun goes on; its outcome is ignored. */
   close(): void;
 }
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { reconcile, onError, workers = 10, firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
-  const waiting = new Set<string>();
+  /** Since when each key waits, on the clock of `performance.now()`. */
+  const waiting = new Map<string, number>();
   const active = new Set<string>();
   const later = new Map<string, NodeJS.Timeout>();
   const failures = new Map<string, Backoff>();
@@ -37,12 +40,12 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     if (closed) return;
     clearTimeout(later.get(key));
     later.delete(key);
-    waiting.add(key);
+    if (!waiting.has(key)) waiting.set(key, performance.now());
     next();
   }
 
   function next(): void {
-    for (const key of waiting) {
+    for (const key of waiting.keys()) {
       if (active.size >= workers) return;
       if (active.has(key)) continue;
       waiting.delete(key);
@@ -78,6 +81,10 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
 
   return {
     add,
+    longestWaitMs() {
+      const [since] = waiting.values();
+      return since === undefined ? 0 : performance.now() - since;
+    },
     close() {
       closed = true;
       waiting.clear();
