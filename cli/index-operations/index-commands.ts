@@ -9,7 +9,8 @@ import type { ConnectionFlags, KubeconfigFlags } from '../connection/connection.
 import { addConnectionFlags } from '../connection/connection-flags.ts';
 import { explainStatus, statusMessage } from '../connection/explain.ts';
 import { askJson } from '../connection/http.ts';
-import type { ExplainStatus, JsonObject } from '../connection/http.ts';
+import type { ExplainStatus } from '../connection/http.ts';
+import type { JsonRecord } from '../../lib/json/record.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import type { Terminal } from '../terminal.ts';
 import { describeIndex, missingOf, readIndexStatus } from './index-status.ts';
@@ -53,7 +54,7 @@ Examples:
 async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
   const question = { method: 'GET', path: `${indexPath}/status`, headers: { accept: 'application/json' } } as const;
-  const read = (): Promise<JsonObject> => askJson(connection, question, explainOperation('get', 'status'));
+  const read = (): Promise<JsonRecord> => askJson(connection, question, explainOperation('get', 'status'));
   let status = await read();
   const deadline = terminal.nowMs() + flags.timeout * 1000;
   while (flags.wait === true && status['whole'] !== true) {

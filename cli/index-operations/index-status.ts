@@ -1,23 +1,23 @@
 // The status of an index, as a person reads it. Security: all texts come from outside; control characters in them are
 // made visible.
 import { printable } from '../failure.ts';
-import { isJsonObject } from '../connection/http.ts';
-import type { JsonObject } from '../connection/http.ts';
+import { isRecord } from '../../lib/json/record.ts';
+import type { JsonRecord } from '../../lib/json/record.ts';
 import { printTable } from '../table.ts';
 
 /** The status as received; fields that are missing or of another type are empty. */
 export interface IndexStatus {
-  readonly store: JsonObject;
+  readonly store: JsonRecord;
   readonly isWhole: boolean;
   /** Undefined for an index in SQLite. */
-  readonly replicas: readonly JsonObject[] | undefined;
-  readonly clusters: readonly JsonObject[];
+  readonly replicas: readonly JsonRecord[] | undefined;
+  readonly clusters: readonly JsonRecord[];
 }
 
-export function readIndexStatus({ store, whole, replicas, clusters }: JsonObject): IndexStatus {
-  const list = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
+export function readIndexStatus({ store, whole, replicas, clusters }: JsonRecord): IndexStatus {
+  const list = (value: unknown): readonly JsonRecord[] => (Array.isArray(value) ? value.filter(isRecord) : []);
   return {
-    store: isJsonObject(store) ? store : {},
+    store: isRecord(store) ? store : {},
     isWhole: whole === true,
     replicas: replicas === undefined ? undefined : list(replicas),
     clusters: list(clusters),
@@ -49,7 +49,7 @@ export function describeIndex(status: IndexStatus, nowMs: number): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: JsonObject): string {
+function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: JsonRecord): string {
   if (kind !== 'PostgreSQL') return printable(String(kind));
   const answered = `last answered ${Number(answeredSecondsAgo).toFixed(1)} s ago`;
   const log = `log of ${Math.round(Number(logSeconds) / 60)} minutes`;
@@ -59,7 +59,7 @@ function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: 
 
 const headings: Readonly<Record<string, string>> = { name: 'replica', lagSeconds: 'lag (s)' };
 
-function tableOf(rows: readonly JsonObject[], columns: readonly string[], nowMs: number): string {
+function tableOf(rows: readonly JsonRecord[], columns: readonly string[], nowMs: number): string {
   const table = {
     columnDefinitions: columns.map((name) => ({ name: headings[name] ?? name, type: 'string' })),
     rows: rows.map((row) => ({ cells: columns.map((name) => String(row[name] ?? '')) })),

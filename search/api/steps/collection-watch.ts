@@ -4,10 +4,11 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { compileMatcher } from '../../query/match.ts';
 import { readQuery } from '../../query/read-query.ts';
 import { collectionTable } from '../../table/table.ts';
-import { typeKey, type TypeKey } from '../../types.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { WatchAnswer } from '../answer.ts';
+import type { Catalog } from '../catalog.ts';
 import { collectionTypes, indexedTypes, typesOf } from '../collection-types.ts';
 import { eventForm, objectForm, partialNames, tableEventForm } from '../forms.ts';
 import { readWatchStart } from '../list-options.ts';
@@ -52,6 +53,7 @@ export function formCollectionEvents(
   const names = { kind: 'CollectionResource', apiVersion: 'clusterpedia.io/v1beta1' };
   const keys = views.map(({ type }) => typeKey(type));
   const visible = visibleNow(sight.of, dependencies);
+  const requireSameTypes = typesCheck(state, new Set(keys), dependencies);
   return {
     kind: 'watch',
     watch: {
@@ -69,35 +71,42 @@ export function formCollectionEvents(
       timeoutMs: watchLimit(request, start, dependencies),
       warnings,
       visible: async (atLeast) => {
-        await requireSameTypes(state, new Set(keys), dependencies);
+        await requireSameTypes();
         return await visible(atLeast);
       },
-      onRightsChange: (listener) => rights.onChange(listener, undefined),
+      onRightsChange: (listener) => rights.onChange(listener, sight.of.byOwner === true ? undefined : sight.of),
       onReached: (position, scope) => issuedRights.note(sight.of, position, scope),
     },
   };
 }
 
 /**
- * Ends the watch when the collection was redefined, or has another type of which the caller may see objects. A type
- * that the caller may not see changes nothing, since its appearance would tell of a cluster.
- * @throws GatewayError (rejects) EXPIRED
+ * Makes the check that ends the watch when the collection was redefined, or has another type of which the caller may
+ * see objects. A type that the caller may not see changes nothing, since its appearance would tell of a cluster. The
+ * check rejects with GatewayError EXPIRED.
  */
-async function requireSameTypes(
+function typesCheck(
   { question, sight: { of } }: Seen<CollectionQuestion, CollectionSight>,
   watched: ReadonlySet<TypeKey>,
   { collections, catalog, rights }: AnswerDependencies,
-): Promise<void> {
-  const now = collectionTypes(question.name, question.parameters, collections());
-  if (now === undefined || definitionOf(now) !== definitionOf(question.types)) throw otherTypes();
-  const known = await catalog();
-  const others = typesOf(now, indexedTypes(known)).filter((type) => !watched.has(typeKey(type)));
-  if (others.length === 0) return;
-  const { scope } = await rights.scope(of.user, 'watch', others, of.clusters);
-  for (const type of others.map(typeKey)) {
-    for (const incarnation of scope.grants.keys())
-      if (known.has(incarnation, type) && scopeConcerns(scope, incarnation, type)) throw otherTypes();
-  }
+): () => Promise<void> {
+  let looked: { readonly catalog: Catalog; readonly others: readonly ResourceType[] } | undefined;
+  return async () => {
+    const now = collectionTypes(question.name, question.parameters, collections());
+    if (now === undefined || definitionOf(now) !== definitionOf(question.types)) throw otherTypes();
+    const known = await catalog();
+    // Every commit leads here. The catalog of a large fleet is long, and stays the same object while nothing changes.
+    if (looked?.catalog !== known) {
+      const others = typesOf(now, indexedTypes(known)).filter((type) => !watched.has(typeKey(type)));
+      looked = { catalog: known, others };
+    }
+    if (looked.others.length === 0) return;
+    const { scope } = await rights.scope(of.user, 'watch', looked.others, of.clusters);
+    for (const type of looked.others.map(typeKey)) {
+      for (const incarnation of scope.grants.keys())
+        if (known.has(incarnation, type) && scopeConcerns(scope, incarnation, type)) throw otherTypes();
+    }
+  };
 }
 
 function definitionOf({ named, groups }: CollectionQuestion['types']): string {

@@ -174,6 +174,11 @@ describe('annotations that cannot be read', () => {
     });
   }
 
+  it('are read in no time, however long they are', () => {
+    for (const filling of [' ', '{', '=', ';', 'a=', '\u00a0 '])
+      parseAnnotations(annotated({ select: `pods{labels=x${filling.repeat(16_000 / filling.length)}y}` }));
+  });
+
   it('of the configuration are refused with the entry', () => {
     for (const rule of [{ exclude: ['pods{'] }, { select: ['pods'] }, { prune: ['pods{fields=kind}'] }])
       assert.throws(() => makeSelection(undefined, undefined, [rule]), /"pods/);

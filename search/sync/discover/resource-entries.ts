@@ -41,7 +41,8 @@ export function parseEntry(entry: string, keys: readonly BraceKey[]): ResourceEn
 function parseBraces(entry: string, text: string, keys: readonly BraceKey[]): ReadonlyMap<BraceKey, string> {
   const found = new Map<BraceKey, string>();
   for (const part of text.split(';')) {
-    const [, name, value = ''] = /^\s*(\w+)\s*=\s*(.*?)\s*$/s.exec(part) ?? [];
+    const at = part.indexOf('=');
+    const [name, value] = [part.slice(0, Math.max(at, 0)).trim(), part.slice(at + 1).trim()];
     const key = keys.find((each) => each === name);
     if (key === undefined || value === '' || found.has(key)) {
       const allowed = keys.map((each) => `${each}=`);

@@ -191,6 +191,8 @@ test('pruned fields are nowhere in the store, an answer says so, and a copy cann
     (await lines(all.alice, 'get', 'configmap', 'm1-one', '-n', 'team-a', '-o', 'yaml')).join('\n'),
     new RegExp(marked),
   );
+  const { headers } = await all.ask(`${proxy}/api/v1/configmaps`, 'bob');
+  assert.doesNotMatch(JSON.stringify(headers['warning'] ?? ''), /kept without/, 'who sees none of them is not told');
   const folder = join(all.site.gateway.dataDir, 'index');
   const stored = readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
