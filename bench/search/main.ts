@@ -14,7 +14,7 @@ import { median } from '../figures/statistics.ts';
 import { batchesOf, incarnationId } from './batches.ts';
 import { benchFleet } from './fleet.ts';
 import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
-import { benchHttp } from './http.ts';
+import { benchHttp, benchHttpOnPostgres } from './http/http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, pods, questions, type Question } from './questions.ts';
 import { benchUsers } from './users.ts';
@@ -23,7 +23,7 @@ import { benchWrites } from './writes/writes.ts';
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
   --rounds N      runs of each question at least, default 3
-  --only LEVEL    store, fleet or http, default all; with --store postgres: writes
+  --only LEVEL    store, fleet or http, with --store postgres: writes or http; default all
   --store NAME    sqlite or postgres, default sqlite
   --writers N     with --only writes: processes that write at the same time, default 4
   --seconds N     with --only writes: seconds for each size of batches, default 20
@@ -57,19 +57,19 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   });
   const clusters = Number(values.clusters);
   const rounds = Number(values.rounds);
-  if (values.store === 'postgres') {
-    const { writers, seconds, statements } = values;
-    const failures = await benchWrites(
-      { clusters, writers: Number(writers), seconds: Number(seconds), statements },
-      print,
-    );
-    return outcome(failures, values['keep-going']);
-  }
   const isAsked = (level: string): boolean => values.only === undefined || values.only === level;
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-search-'));
   // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(directory, 0o711);
   try {
+    if (values.store === 'postgres') {
+      const written = { clusters, writers: Number(values.writers), seconds: Number(values.seconds) };
+      const failures = [
+        ...(isAsked('writes') ? await benchWrites({ ...written, statements: values.statements }, print) : []),
+        ...(isAsked('http') ? await benchHttpOnPostgres(directory, clusters, rounds, print) : []),
+      ];
+      return outcome(failures, values['keep-going']);
+    }
     const failures = [
       ...(isAsked('store') ? await benchStore(directory, clusters, rounds) : []),
       ...(isAsked('fleet') ? await benchFleet(directory, print) : []),

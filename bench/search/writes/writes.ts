@@ -41,7 +41,7 @@ const loadedAtOnce = 8;
 const clustersOfWriter = 4;
 /** The largest number of changed rows a second must be at least this, unless the machine has no CPU time left. */
 const leastRate = 10_000;
-/** At most this many milliseconds a commit may wait for the sequencer (p99), unless the machine has no CPU time left. */
+/** A commit may wait this long for the sequencer (p99, milliseconds), unless the machine has no CPU time left. */
 const mostWaitMs = 20;
 /** From this share of all cores on, the machine counts as having no CPU time left. */
 const fullShare = 0.9;
@@ -145,6 +145,7 @@ async function measure(
     `a batch takes ${at(batchMs, 0.5)} ms, p99 ${at(batchMs, 0.99)}`,
     `CPU of a row ${((1000 * serverSeconds!) / rows).toFixed(3)} ms of the server and ` +
       `${((1000 * writerSeconds) / rows).toFixed(3)} ms of the processes`,
+    `with all cores to themselves they would do ${Math.round((cores * rows) / (serverSeconds! + writerSeconds))} rows/s`,
     `the server used ${ofServer} of ${cores} cores, the processes ${ofWriters}, all programs ${(busy * cores).toFixed(2)}`,
     `connections were on average: ${states}`,
     `the sequencer is waited for ${at(waitMs, 0.5)} ms, p99 ${at(waitMs, 0.99)}`,

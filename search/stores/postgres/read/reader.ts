@@ -21,7 +21,7 @@ import { piece } from './sql.ts';
 export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
 
 export interface ReaderOptions {
-  readonly database: Pick<Database, 'transaction'>;
+  readonly database: Pick<Database, 'reading'>;
   readonly storeId: string;
   /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits | undefined;
