@@ -31,6 +31,8 @@ export interface ShardState extends ShardWriter {
   readonly wanted: string;
   /** Whether the owner has lately said that it lives. Without an owner: whether the last has just given it back. */
   readonly isHeld: boolean;
+  /** True when this process holds the lease and the store has lost writes that it had acknowledged. */
+  readonly hasLostWrites: boolean;
 }
 
 /** What is known when it is decided who follows what. */

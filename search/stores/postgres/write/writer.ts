@@ -7,8 +7,9 @@ import { typeKey, type TypeKey } from '../../../types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
 import { shardOfIncarnation } from '../shard.ts';
+import { writerKey, type LeaseWrites } from './lease-writes.ts';
 import { Numbers } from './numbers.ts';
-import { seal, type Seal } from './seal.ts';
+import { seal, ShardsLostError, type Sealed } from './seal.ts';
 import {
   countRows,
   countTerms,
@@ -44,6 +45,15 @@ const forgottenAtOnce = 2000;
  */
 const mostTextBytes = 512;
 
+/** What a write adds to what it has gathered. */
+interface SealedRest {
+  readonly writers: readonly ShardWriter[];
+  /** Ids by number. */
+  readonly incarnations: ReadonlyMap<number, string>;
+  readonly beforeAt: number;
+  readonly catalogGrew: boolean;
+}
+
 interface Planned {
   readonly batch: WriteBatch;
   readonly target: Target;
@@ -56,16 +66,24 @@ interface Planned {
   readonly firstKey: number;
 }
 
+export interface WriterOptions {
+  /** What is known of this process's leases; kept up here. */
+  readonly leaseWrites: LeaseWrites;
+  /** Time of the newest change that this process knows of, in microseconds. */
+  readonly lastUs: () => number;
+  /** Told how long the last statement of each write took, most of which is waiting for the sequencer. */
+  readonly onSealed: (tookMs: number) => void;
+}
+
 export class Writer {
   readonly #database: Database;
   readonly #numbers: Numbers;
-  readonly #onSealed: (tookMs: number) => void;
+  readonly #options: WriterOptions;
 
-  /** @param onSealed told how long the last statement of each write took, most of which is waiting for the sequencer */
-  constructor(database: Database, onSealed: (tookMs: number) => void = () => undefined) {
+  constructor(database: Database, options: WriterOptions) {
     this.#database = database;
     this.#numbers = new Numbers(database);
-    this.#onSealed = onSealed;
+    this.#options = options;
   }
 
   /**
@@ -77,20 +95,19 @@ export class Writer {
     const keys: SoughtKey[] = [];
     const planned: Planned[] = [];
     for (const { batch, writer } of writes) planned.push(await this.#plan(batch, writer, keys));
-    const written = await this.#database.transaction(async (client) => {
+    const writers = writes.flatMap(({ writer }) => writer ?? []);
+    const incarnations = new Map(planned.map(({ target, batch }) => [target.inc, batch.incarnation.id]));
+    const written = await this.#transaction(writers, async (client) => {
       const { rows, atUs } = await findRows(client, keys);
-      const ids = await this.#numbers.claimIds(client, newRows(planned, rows));
-      const set = new WriteSet(ids.newId);
+      const set = new WriteSet(await this.#numbers.claimIds(client, newRows(planned, rows)));
       const counts = planned.map((one) => gather(set, one, rows));
-      ids.giveBack();
       for (const { isRenamed, target, batch } of planned) {
         if (isRenamed) await rename(client, target.inc, batch.incarnation.cluster);
       }
-      const writers = writes.flatMap(({ writer }) => writer ?? []);
-      const isRenamed = planned.some((one) => one.isRenamed);
-      const rest = { writers, beforeAt: atUs, catalogGrew: isRenamed };
-      return { counts, lastUs: await this.#execute(client, set, rest) };
-    }, byIndexOnly);
+      const catalogGrew = planned.some((one) => one.isRenamed);
+      const rest = { writers, incarnations, beforeAt: atUs, catalogGrew };
+      return { counts, ...(await this.#execute(client, set, rest)) };
+    });
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
   }
@@ -107,7 +124,8 @@ export class Writer {
     const shard = checkShard(incarnation, writer);
     const inc = await this.#numbers.knownIncarnation(incarnation);
     if (inc === undefined) return { lastUs: undefined, deleted: 0, isDone: true };
-    return this.#database.transaction(async (client) => {
+    const writers = writer === undefined ? [] : [writer];
+    return this.#transaction(writers, async (client) => {
       const followed = await followedTypes(client, shard, inc, type);
       const set = new WriteSet(noNewRow);
       const { found, atUs } = await rowsToForget(client, shard, inc, [...followed.keys()]);
@@ -123,14 +141,15 @@ export class Writer {
       }
       for (const { t, namespace, name, row } of found) set.delete(changes.get(t)!, { namespace, name }, row);
       const isDone = found.length < forgottenAtOnce;
-      const rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'> = {
-        writers: writer === undefined ? [] : [writer],
+      const rest = {
+        writers,
+        incarnations: new Map([[inc, incarnation]]),
         beforeAt: atUs,
         catalogGrew: isDone && followed.size > 0,
       };
       const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
-      return { lastUs: await this.#execute(client, set, rest, last), deleted: found.length, isDone };
-    }, byIndexOnly);
+      return { ...(await this.#execute(client, set, rest, last)), deleted: found.length, isDone };
+    });
   }
 
   async #plan(batch: WriteBatch, writer: ShardWriter | undefined, keys: SoughtKey[]): Promise<Planned> {
@@ -146,13 +165,31 @@ export class Writer {
     return { batch, target, isRenamed, upserts, firstKey };
   }
 
+  /** Runs a write, and notes how often each lease has written. @throws GatewayError, ShardsLostError (rejects) */
+  async #transaction<Result extends Sealed>(
+    writers: readonly ShardWriter[],
+    work: (client: ClientBase) => Promise<Result>,
+  ): Promise<Result> {
+    const { leaseWrites } = this.#options;
+    const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()];
+    try {
+      const result = await this.#database.transaction(work, byIndexOnly);
+      for (const writer of distinct) leaseWrites.committed(writer, result.writes.get(writerKey(writer))!);
+      return result;
+    } catch (error) {
+      this.#numbers.forget();
+      if (!(error instanceof ShardsLostError)) for (const writer of distinct) leaseWrites.failed(writer);
+      throw error;
+    }
+  }
+
   /** Writes everything, the log last. @param before run before the log is written */
   async #execute(
     client: ClientBase,
     set: WriteSet,
-    rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
+    { writers, ...rest }: SealedRest,
     before?: () => Promise<void>,
-  ): Promise<number | undefined> {
+  ): Promise<Sealed> {
     await keepBodies(client, set, rest.beforeAt);
     await deleteRows(client, set);
     await writeRows(client, set);
@@ -161,9 +198,17 @@ export class Writer {
     const grew = await writeFollows(client, set);
     await before?.();
     const startedMs = performance.now();
-    const lastUs = await seal(client, { ...rest, log: set.log, catalogGrew: grew || rest.catalogGrew });
-    this.#onSealed(performance.now() - startedMs);
-    return lastUs;
+    const { leaseWrites, lastUs, onSealed } = this.#options;
+    const sealed = await seal(client, {
+      ...rest,
+      writers: writers.map((writer) => ({ ...writer, ...leaseWrites.of(writer) })),
+      types: new Map([...set.follows.values()].map(({ target }) => [target.t, target.type])),
+      afterUs: lastUs(),
+      log: set.log,
+      catalogGrew: grew || rest.catalogGrew,
+    });
+    onSealed(performance.now() - startedMs);
+    return sealed;
   }
 }
 
