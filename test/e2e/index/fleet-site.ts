@@ -26,6 +26,8 @@ export interface FleetOptions {
   readonly members: readonly string[];
   readonly replicas: number;
   readonly postgres?: PostgresOptions;
+  /** Called before the database is made. @returns what to add to CREATE DATABASE */
+  readonly prepare?: (server: PostgresServer) => Promise<string>;
 }
 
 export interface Fleet {
@@ -50,7 +52,7 @@ export interface Listed {
 }
 
 /** Starts members, database and replicas; resolves when each replica has all of each member. */
-export async function startFleet({ members, replicas: count, postgres = {} }: FleetOptions): Promise<Fleet> {
+export async function startFleet({ members, replicas: count, postgres = {}, prepare }: FleetOptions): Promise<Fleet> {
   const [server, plane] = await Promise.all([
     startPostgresServer(postgres),
     startControlPlane({ members, bare: members, audit: false }),
@@ -96,7 +98,7 @@ export async function startFleet({ members, replicas: count, postgres = {} }: Fl
   };
   try {
     await server.run("CREATE ROLE fleet LOGIN PASSWORD 'fleet'");
-    await server.run('CREATE DATABASE fleet OWNER fleet');
+    await server.run(`CREATE DATABASE fleet OWNER fleet ${(await prepare?.(server)) ?? ''}`);
     await grantIndex(plane);
     for (let replica = 0; replica < count; replica += 1) await fleet.start();
     await allWhole(fleet);
