@@ -43,9 +43,13 @@ export interface Situation {
     readonly weight: number;
     /** Its clusters, by shard. */
     readonly known: readonly number[];
+    /** It has missed a heartbeat: it may have died. */
+    readonly isSilent: boolean;
   }[];
   readonly shards: readonly {
     readonly shard: number;
+    /** '' for nobody; also somebody who has died. */
+    readonly owner: string;
     /** '' for nobody; also somebody who has died. */
     readonly wanted: string;
     /** Rows that are kept. */

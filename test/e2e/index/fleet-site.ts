@@ -2,9 +2,10 @@
 // of all these is in trouble. The replicas reach the database by a line that a test can slow, cut and lead elsewhere.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess, type GatewayOptions, type GatewayProcess } from '../../gateway-process.ts';
@@ -36,10 +37,12 @@ export interface Fleet {
   readonly line: Line;
   /** Those that run. */
   readonly replicas: GatewayProcess[];
-  /** Starts another. @param options what differs from the others */
+  /** Starts another, with the same folder and authority. @param options what differs from the others */
   start(options?: Partial<GatewayOptions>): Promise<GatewayProcess>;
   /** Ends one. */
   stop(replica: GatewayProcess, signal: NodeJS.Signals): Promise<void>;
+  /** Runs a statement in the database of the index. */
+  sql<Row extends object>(text: string, port?: number): Promise<readonly Row[]>;
   /** URL of the database, over the line or another port. */
   database(port?: number): string;
   close(): Promise<void>;
@@ -61,7 +64,6 @@ export async function startFleet({ members, replicas: count, postgres = {}, prep
   const replicas: GatewayProcess[] = [];
   const database = (port = line.port): string => `postgres://fleet:fleet@127.0.0.1:${port}/fleet`;
   const folder = mkdtempSync(join(plane.dir, 'replicas-'));
-  let started = 0;
   const fleet: Fleet = {
     plane,
     server,
@@ -69,20 +71,25 @@ export async function startFleet({ members, replicas: count, postgres = {}, prep
     replicas,
     database,
     async start(options = {}) {
-      // A port of its own is easier to read in messages when its folder is named alike.
-      const dataDir = join(folder, String((started += 1)));
-      mkdirSync(dataDir);
       const replica = await startGatewayProcess({
         kubeconfigs: [plane.gatewayKubeconfig],
         users: [carol],
-        config: { indexStore: database() },
-        dataDir,
-        env: { PORTCULLIS_TEST_TIME_SCALE: '0.1' },
+        dataDir: folder,
         ...options,
+        env: { PORTCULLIS_TEST_TIME_SCALE: '0.1', PORTCULLIS_INDEX_STORE: database(), ...options.env },
         args: ['--index-resources', 'configmaps', '--index-rights', 'rbac', ...(options.args ?? [])],
       });
       replicas.push(replica);
       return replica;
+    },
+    async sql(text, port = server.port) {
+      const client = new Client({ connectionString: database(port), options: '-c search_path=portcullis' });
+      await client.connect();
+      try {
+        return (await client.query(text)).rows;
+      } finally {
+        await client.end();
+      }
     },
     async stop(replica, signal) {
       replicas.splice(replicas.indexOf(replica), 1);
@@ -161,7 +168,7 @@ function versionsIn(list: string): ReadonlyMap<string, string> {
 }
 
 /** The same as the members themselves say it. */
-export async function versionsOfMembers(plane: ControlPlane): Promise<ReadonlyMap<string, string>> {
+export async function versionsOfMembers(plane: Pick<ControlPlane, 'members'>): Promise<ReadonlyMap<string, string>> {
   const lists = await Promise.all(plane.members.map((member) => member.request('GET', configMaps)));
   return new Map(lists.flatMap(({ body }) => [...versionsIn(body)]).toSorted());
 }

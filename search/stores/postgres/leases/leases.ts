@@ -12,6 +12,8 @@ import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 export const leaseMs = 15_000;
 /** Two heartbeats are missing: the owner has died, or is about to lose its leases. */
 const silentMs = 8_000;
+/** One heartbeat is missing: a replica is given nothing new. */
+const lateMs = 5_000;
 /** A shard that was given back counts as followed for so long, milliseconds: its next owner is about to take it. */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
@@ -71,11 +73,10 @@ export class PostgresLeases implements Leases {
       if (turn.rows.length === 0) return false;
       await client.query('UPDATE planner SET at = clock_timestamp()');
       const replicas = await client.query<Situation['replicas'][number] & { readonly rates: readonly number[] }>(
-        'SELECT name, weight, known, rates FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name',
+        `SELECT name, weight, known, rates, until < clock_timestamp() + ${ms(leaseMs - lateMs)} AS "isSilent"
+        FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name`,
       );
-      const shards = await client.query<
-        Situation['shards'][number] & { readonly owner: string; readonly late: boolean }
-      >(
+      const shards = await client.query<Situation['shards'][number] & { readonly late: boolean }>(
         `SELECT s.id AS shard, s.owner, s.wanted, coalesce(f.rows, 0)::float8 AS rows,
           coalesce(s.moved > clock_timestamp() - ${ms(movesMs)}, false) AS late
         FROM shard s LEFT JOIN (SELECT shard, sum(objects) AS rows FROM follow GROUP BY shard) f ON f.shard = s.id

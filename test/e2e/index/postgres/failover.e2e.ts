@@ -74,13 +74,8 @@ async function watchersEqual(): Promise<void> {
 }
 
 /** How many rows a server has. */
-async function rowsAt(server: PostgresServer): Promise<number> {
-  const { Client } = await import('pg');
-  const client = new Client({ connectionString: fleet.database(server.port) });
-  await client.connect();
-  const { rows } = await client.query<{ n: number }>('SELECT count(*)::int AS n FROM portcullis.obj');
-  await client.end();
-  return rows[0]!.n;
+async function rowsAt({ port }: PostgresServer): Promise<number> {
+  return (await fleet.sql<{ n: number }>('SELECT count(*)::int AS n FROM obj', port))[0]!.n;
 }
 
 test(
