@@ -87,7 +87,10 @@ class Plan {
       .map((shard) => ({ shard: shard.shard, to: shard.owner?.name ?? '', isMove: this.#moves.has(shard) }));
   }
 
-  /** Those heard of lately that know the most clusters of the shard; all of them, where there are only rows that somebody must forget. */
+  /**
+   * Those heard of lately that know the most clusters of the shard; all of them, where there are only rows that
+   * somebody must forget.
+   */
   #candidates(shard: number, clusters: number, rows: number): readonly Replica[] {
     if (clusters === 0 && rows === 0) return [];
     const scores = new Map(this.#replicas.map((replica) => [replica, score(replica, shard)]));

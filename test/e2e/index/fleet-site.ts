@@ -39,8 +39,8 @@ export interface Fleet {
   readonly replicas: GatewayProcess[];
   /** Starts another, with the same folder and authority. @param options what differs from the others */
   start(options?: Partial<GatewayOptions>): Promise<GatewayProcess>;
-  /** Ends one. */
-  stop(replica: GatewayProcess, signal: NodeJS.Signals): Promise<void>;
+  /** Ends one. @returns its exit code, or the signal */
+  stop(replica: GatewayProcess, signal: NodeJS.Signals): Promise<number | string>;
   /** Runs a statement in the database of the index. */
   sql<Row extends object>(text: string, port?: number): Promise<readonly Row[]>;
   /** URL of the database, over the line or another port. */
@@ -93,7 +93,7 @@ export async function startFleet({ members, replicas: count, postgres = {}, prep
     },
     async stop(replica, signal) {
       replicas.splice(replicas.indexOf(replica), 1);
-      await replica.stop(signal);
+      return await replica.stop(signal);
     },
     async close() {
       for (const replica of replicas) replica.child.kill('SIGCONT');

@@ -54,7 +54,7 @@ async function makeDisk(server: PostgresServer): Promise<string> {
   return 'TABLESPACE small';
 }
 
-/** Resolves when replicas and watch have what the members have, without a warning; nothing wrong was told until then. */
+/** Resolves when all have what the members have, without a warning. Nothing wrong was told until then. */
 async function isAsBefore(): Promise<void> {
   await equalMembers(fleet);
   for (const replica of fleet.replicas) {
