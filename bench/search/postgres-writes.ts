@@ -3,6 +3,7 @@
 // sequencer. It starts a PostgreSQL server of its own, which writes commits to disk. Figures are only printed and not
 // checked, because they depend on the machine.
 import { fork } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,8 +14,8 @@ import { openPostgresStore } from '../../search/stores/postgres/store.ts';
 import type { IndexStore, WriteBatch } from '../../search/stores/store.ts';
 import { startPostgresServer, type PostgresServer } from '../../test/site/postgres.fixture.ts';
 import { quantile } from '../figures/statistics.ts';
-import { clusterBatches } from './batches.ts';
-import { objectsPerCluster } from './generator.ts';
+import { batchesOf, clusterBatches } from './batches.ts';
+import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 
 const settings = {
   fsync: 'on',
@@ -22,6 +23,11 @@ const settings = {
   max_wal_size: '8GB',
   checkpoint_timeout: '15min',
   wal_compression: 'lz4',
+} as const;
+
+const statementSettings = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track_planning': 'on',
 } as const;
 
 /** How many batches a writing process sends at the same time, as if so many clusters had changes. */
@@ -50,25 +56,57 @@ async function main(): Promise<void> {
       rows: { type: 'string', default: '1000000' },
       writers: { type: 'string', default: '4' },
       seconds: { type: 'string', default: '20' },
+      batches: { type: 'string', default: '1,10,100' },
+      statements: { type: 'boolean', default: false },
+      async: { type: 'boolean', default: false },
     },
   });
   const clusters = Math.ceil(Number(values.rows) / objectsPerCluster);
-  const server = await startPostgresServer({ settings });
+  const server = await startPostgresServer({
+    settings: {
+      ...settings,
+      ...(values.statements ? statementSettings : {}),
+      ...(values.async ? { synchronous_commit: 'off' } : {}),
+    },
+  });
   try {
     const url = await server.createDatabase('bench');
+    if (values.statements) await server.run('CREATE EXTENSION pg_stat_statements');
     await load(url, clusters);
     await sizes(url);
-    for (const rowsOfBatch of [1, 10, 100]) {
+    if (values.statements) await printStatements(server, url);
+    for (const rowsOfBatch of values.batches.split(',').map(Number)) {
       await measure(server, url, {
         clusters,
         rowsOfBatch,
         writers: Number(values.writers),
         seconds: Number(values.seconds),
       });
+      if (values.statements) await printStatements(server, url);
     }
   } finally {
     await server.stop();
   }
+}
+
+/** What the server's time went into since it was last printed. */
+async function printStatements(server: PostgresServer, url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const updates = await client.query<{ table: string; share: string }>(
+    `SELECT split_part(relname, '_', 1) AS table, round(sum(n_tup_hot_upd) / sum(n_tup_upd), 2) AS share
+    FROM pg_stat_user_tables WHERE n_tup_upd > 0 GROUP BY 1 ORDER BY 1`,
+  );
+  await client.end();
+  print(`  of updates within their page: ${updates.rows.map(({ table, share }) => `${table} ${share}`).join(', ')}`);
+  const rows = await server.run(`SELECT calls, rows, round(total_exec_time) AS exec, round(total_plan_time) AS plan,
+    shared_blks_hit AS hit, shared_blks_dirtied AS dirtied, wal_bytes AS wal, left(regexp_replace(query, '\\s+', ' ', 'g'), 90) AS text
+    FROM pg_stat_statements ORDER BY total_exec_time + total_plan_time DESC LIMIT 14`);
+  for (const { calls, rows: of, exec, plan, hit, dirtied, wal, text } of rows)
+    print(
+      `  ${calls} calls, ${of} rows, ${exec} ms + ${plan} ms planning, ${hit} pages, ${dirtied} dirtied, WAL ${wal}: ${text}`,
+    );
+  await server.run('SELECT pg_stat_statements_reset()');
 }
 
 function print(line: string): void {
@@ -195,10 +233,22 @@ async function probe(url: string, signal: AbortSignal): Promise<readonly number[
   return waits;
 }
 
+/** All objects of a cluster in any order, as a watch brings changes. A list brings neighbours together. */
+function changesOf(cluster: number, rowsOfBatch: number): readonly WriteBatch[] {
+  const place = ({ uid }: GeneratedObject): string => hash('md5', uid);
+  const objects = [...clusterObjects(cluster)].map((object) => ({ object, at: place(object) }));
+  objects.sort((one, other) => (one.at < other.at ? -1 : 1));
+  return batchesOf(
+    cluster,
+    objects.map(({ object }) => object),
+    rowsOfBatch,
+  );
+}
+
 /** The main function of a writing process: changes rows of its clusters until its time is over. */
 async function write(task: Task, go: Promise<unknown>): Promise<void> {
   const store = await openPostgresStore({ url: task.url });
-  const batches = task.clusters.flatMap((cluster) => clusterBatches(cluster, task.rowsOfBatch));
+  const batches = task.clusters.flatMap((cluster) => changesOf(cluster, task.rowsOfBatch));
   // Some rounds before measuring: connections have to learn the tables, and V8 has to compile the code.
   for (let round = 0; round < 4; round++) {
     await Promise.all(batches.slice(0, inFlight).map((batch) => change(store, batch, -round)));
@@ -215,7 +265,9 @@ async function write(task: Task, go: Promise<unknown>): Promise<void> {
       for (let next = follower; next < batches.length; next += inFlight) {
         if (performance.now() > untilMs) return;
         const startedMs = performance.now();
-        rows += await change(store, batches[next]!, turn);
+        const written = await change(store, batches[next]!, turn);
+        // Not `rows += await`: that forgets what the other followers have added meanwhile.
+        rows += written;
         batchMs.push(performance.now() - startedMs);
       }
     }

@@ -86,6 +86,7 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
     return { kind: 'health', check: first as 'livez', only: segments[1] };
   }
   if (first === 'version' && segments.length === 1) return { kind: 'version' };
+  if (first === 'metrics' && segments[1] === 'fleet' && segments.length === 2) return { kind: 'index', part: 'fleet' };
   if (first === 'openapi') return openapiSurface(segments);
   if (first === 'api' && segments.length === 1) return { kind: 'discovery', document: 'api' };
   if (first === 'apis') return groupSurface(target);

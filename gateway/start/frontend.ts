@@ -5,6 +5,7 @@ import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
+import { askMetrics } from '../api/index/resource-metrics.ts';
 import { makeLocalAnswers } from '../api/local.ts';
 import { chain, selfChain } from '../chain.ts';
 import { run } from '../run-chain.ts';
@@ -168,6 +169,7 @@ class RunningFrontend implements Frontend {
       index: index && {
         answer: index.answer,
         live: (state, question) => askLive(state, dependencies(), config.identity, question),
+        metrics: (state, question) => askMetrics(state, dependencies(), config.identity, question),
       },
     });
   }

@@ -4,6 +4,7 @@
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
+import { fetchFleet, formFleet, planFleet, rightsToFleet } from './fleet/fleet.ts';
 import type { Question } from './question.ts';
 import type { Asked, Fetched, Planned, Seen } from './state.ts';
 import { fetchCollectionNames, formCollectionNames } from './steps/collection-names.ts';
@@ -41,6 +42,7 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
   query: kind({ waits: true, rights: rightsToNamed, plan: planPosted, fetch: fetchPage, form: formPosted }),
   // Requests for numbers or values instead of objects: counts, facets, values of a field.
   counts: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchCount, form: formJson }),
+  fleet: kind({ waits: true, rights: rightsToFleet, plan: planFleet, fetch: fetchFleet, form: formFleet }),
   facets: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchFacets, form: formJson }),
   values: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchValues, form: formJson }),
   // Requests for what the index contains and how fresh it is, for discovery, OpenAPI, version and health.

@@ -7,6 +7,7 @@ import type { TypeKey } from '../types.ts';
 import type { CollectionTypes } from './collection-types.ts';
 import type { AskedDocument, AskedObjects } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';
+import type { ExpositionFormat } from './fleet/exposition.ts';
 import type { Form } from './request.ts';
 
 /** The fields that every request about indexed objects has. */
@@ -92,6 +93,12 @@ export interface DocumentQuestion {
   readonly document: AskedDocument;
 }
 
+/** A request for numbers of all clusters, as Prometheus reads them. */
+export interface FleetQuestion {
+  readonly kind: 'fleet';
+  readonly format: ExpositionFormat;
+}
+
 /** A request for the health or version of the gateway. */
 export interface AboutQuestion {
   readonly kind: 'health' | 'version';
@@ -108,4 +115,5 @@ export type Question =
   | CollectionNamesQuestion
   | IndexesQuestion
   | DocumentQuestion
+  | FleetQuestion
   | AboutQuestion;

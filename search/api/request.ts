@@ -20,6 +20,7 @@ export type IndexPart =
   | { readonly part: 'resources' | 'proxy'; readonly segments: readonly string[] }
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
+  | { readonly part: 'fleet' }
   | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' };
 
 /** A request to the index, with the functions to answer it. */

@@ -11,6 +11,8 @@ import { acceptedForm } from '../accept.ts';
 import { indexDiscovery } from './index-groups.ts';
 import type { IndexSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
+import { metricsQuestion } from './resource-metrics.ts';
+import type { MetricsQuestion } from './resource-metrics.ts';
 import { readJsonBody } from '../request-body.ts';
 
 /**
@@ -18,11 +20,13 @@ import { readJsonBody } from '../request-body.ts';
  */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The two ways to answer a request for the index: from the index's own rows, or by asking a cluster. */
+/** The ways to answer a request for the index: from the index's own rows, or by asking one or all clusters. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
+  /** Asks the clusters for resource metrics, as the caller, and joins their answers. */
+  readonly metrics: (state: Authorized, question: MetricsQuestion) => Promise<void>;
 }
 
 /**
@@ -34,7 +38,7 @@ export interface IndexAnswers {
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  { answer, live }: IndexAnswers,
+  { answer, live, metrics }: IndexAnswers,
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
@@ -44,6 +48,8 @@ export function answerIndex(
     const documents = surface.document === 'group' ? indexDiscovery.groups : indexDiscovery.resources;
     return jsonResponse(documents.get(surface.group), state.auditId);
   }
+  const measured = metricsQuestion(surface);
+  if (measured !== undefined) return metrics(state, measured);
   const { inbound, headers, target, user, auditId, progress, observation } = state;
   return answer({
     asked: surface,

@@ -36,6 +36,8 @@ export type IndexSurface =
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }
   | { readonly kind: 'index'; readonly part: IndexQuestion }
   | { readonly kind: 'index'; readonly part: 'indexes'; readonly name: string | undefined }
+  /** Numbers of all clusters, at `/metrics/fleet`. */
+  | { readonly kind: 'index'; readonly part: 'fleet' }
   | {
       readonly kind: 'index';
       readonly part: 'documents';

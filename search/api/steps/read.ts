@@ -1,6 +1,7 @@
 // Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405 with the path at which it
 // is possible.
 import { GatewayError } from '../../../cache/model/errors.ts';
+import { readFleet } from '../fleet/fleet.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
 import type { Question } from '../question.ts';
@@ -31,6 +32,8 @@ function questionOf(request: IndexRequest): Question | Promise<Question> {
       return { kind: 'indexes', name: asked.name };
     case 'freshness':
       return readFreshness(request);
+    case 'fleet':
+      return readFleet(request);
     case 'query':
       return readPosted(request);
     default:

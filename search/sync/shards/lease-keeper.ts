@@ -168,6 +168,24 @@ export class LeaseKeeper {
     const { leases, replica, onTake, onLook } = this.#options;
     if (this.#isSettled) await this.#within(leases.plan(assign));
     this.#states = await this.#within(leases.look());
+    const { free, left } = this.#compareHeld();
+    // Ended here while the store was away.
+    if (left.length > 0) await this.#within(leases.release(left));
+    if (free.length > 0 && !this.#isClosed) {
+      for (const lease of await this.#within(leases.take(replica, free))) {
+        this.#held.set(lease.shard, lease);
+        onTake(lease);
+      }
+    }
+    onLook();
+  }
+
+  /**
+   * Drops the leases that are no longer this replica's, by the states that were read last. Returns the shards that it
+   * may take, and the leases that the store still has for it although it has ended them.
+   */
+  #compareHeld(): { readonly free: readonly number[]; readonly left: readonly ShardWriter[] } {
+    const { replica } = this.#options;
     const free: number[] = [];
     const left: ShardWriter[] = [];
     for (const { shard, owner, wanted, epoch, isHeld, hasLostWrites } of this.#states) {
@@ -180,15 +198,7 @@ export class LeaseKeeper {
       if (wanted === replica && canTake) free.push(shard);
       else if (owner === replica && wanted !== replica) left.push({ shard, epoch });
     }
-    // Ended here while the store was away.
-    if (left.length > 0) await this.#within(leases.release(left));
-    if (free.length > 0 && !this.#isClosed) {
-      for (const lease of await this.#within(leases.take(replica, free))) {
-        this.#held.set(lease.shard, lease);
-        onTake(lease);
-      }
-    }
-    onLook();
+    return { free, left };
   }
 
   get #isSettled(): boolean {

@@ -79,8 +79,8 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it. Any exception rolls
-   * it back.
+   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it, unless
+   * `work` has done so. Any exception rolls it back.
    * @param settings more `SET LOCAL …` statements, each with its semicolon
    * @throws GatewayError INDEX_UNAVAILABLE (rejects). When the connection was lost, the transaction may have been
    *   committed or not
@@ -100,7 +100,8 @@ export class Database {
       await client.query(`BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
         SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`);
       const result = await work(client);
-      const { command } = await client.query('COMMIT');
+      const isCommitted = client.getTransactionStatus() === 'I';
+      const { command } = isCommitted ? { command: 'COMMIT' } : await client.query('COMMIT');
       isUsable = true;
       if (command !== 'COMMIT') throw unavailable('has rolled a write back');
       return result;

@@ -7,21 +7,15 @@ import { typeKey, type TypeKey } from '../../../types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
 import { shardOfIncarnation } from '../shard.ts';
+import { int4s } from './arrays.ts';
+import { countRows, countTerms, writeFollows } from './count-statements.ts';
+import { find, nowUs, type Found, type SoughtKey } from './find.ts';
 import { writerKey, type LeaseWrites } from './lease-writes.ts';
 import { Numbers } from './numbers.ts';
-import { seal, ShardsLostError, type Sealed } from './seal.ts';
-import {
-  countRows,
-  countTerms,
-  deleteRows,
-  findRows,
-  keepBodies,
-  nowUs,
-  writeFollows,
-  writeRows,
-  type SoughtKey,
-} from './statements.ts';
-import { WriteSet, type FollowChange, type FoundRow, type Target } from './write-set.ts';
+import { run, type Statement } from './pipeline.ts';
+import { copyNewRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from './row-statements.ts';
+import { commitSealed, ShardsLostError, type Sealed } from './seal.ts';
+import { followKey, WriteSet, type FollowChange, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
 /** A batch and, where shards have owners, the shard and epoch of its writer. */
 export interface Write {
@@ -71,8 +65,8 @@ export interface WriterOptions {
   readonly leaseWrites: LeaseWrites;
   /** Time of the newest change that this process knows of, in microseconds. */
   readonly lastUs: () => number;
-  /** Told how long the last statement of each write took, most of which is waiting for the sequencer. */
-  readonly onSealed: (tookMs: number) => void;
+  /** Told after each write how many milliseconds the sequencer took, most of it waiting for others. */
+  readonly onSealed: (waitMs: number) => void;
 }
 
 export class Writer {
@@ -98,15 +92,13 @@ export class Writer {
     const writers = writes.flatMap(({ writer }) => writer ?? []);
     const incarnations = new Map(planned.map(({ target, batch }) => [target.inc, batch.incarnation.id]));
     const written = await this.#transaction(writers, async (client) => {
-      const { rows, atUs } = await findRows(client, keys);
-      const set = new WriteSet(await this.#numbers.claimIds(client, newRows(planned, rows)));
-      const counts = planned.map((one) => gather(set, one, rows));
-      for (const { isRenamed, target, batch } of planned) {
-        if (isRenamed) await rename(client, target.inc, batch.incarnation.cluster);
-      }
-      const catalogGrew = planned.some((one) => one.isRenamed);
-      const rest = { writers, incarnations, beforeAt: atUs, catalogGrew };
-      return { counts, ...(await this.#execute(client, set, rest)) };
+      const targets = new Map(planned.map(({ target }) => [followKey(target), target]));
+      const found = await find(client, keys, [...targets.values()]);
+      const set = new WriteSet(await this.#numbers.claimIds(client, newRows(planned, found.rows)));
+      const counts = planned.map((one) => gather(set, one, found));
+      const renamed = planned.filter(({ isRenamed }) => isRenamed).map(rename);
+      const rest = { writers, incarnations, beforeAt: found.atUs, catalogGrew: renamed.length > 0 };
+      return { counts, ...(await this.#execute(client, set, rest, renamed)) };
     });
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
@@ -130,8 +122,8 @@ export class Writer {
       const set = new WriteSet(noNewRow);
       const { found, atUs } = await rowsToForget(client, shard, inc, [...followed.keys()]);
       const changes = new Map<number, FollowChange>();
-      for (const [t, { key, info }] of followed) {
-        const change = set.follow({ shard, inc, t, type: key }, info);
+      for (const [t, { key, follow }] of followed) {
+        const change = set.follow({ shard, inc, t, type: key }, follow.info, follow);
         // While rows are being deleted, the type counts as never read, so that an interrupted deletion leads to a new
         // list.
         change.version = '';
@@ -147,7 +139,7 @@ export class Writer {
         beforeAt: atUs,
         catalogGrew: isDone && followed.size > 0,
       };
-      const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
+      const last = isDone ? unfollow(shard, inc, [...followed.keys()]) : [];
       return { ...(await this.#execute(client, set, rest, last)), deleted: found.length, isDone };
     });
   }
@@ -183,31 +175,33 @@ export class Writer {
     }
   }
 
-  /** Writes everything, the log last. @param before run before the log is written */
+  /**
+   * Writes and commits everything, the log last.
+   * @param more statements that run before the log is written
+   */
   async #execute(
     client: ClientBase,
     set: WriteSet,
     { writers, ...rest }: SealedRest,
-    before?: () => Promise<void>,
+    more: readonly Statement[],
   ): Promise<Sealed> {
-    await keepBodies(client, set, rest.beforeAt);
-    await deleteRows(client, set);
-    await writeRows(client, set);
-    await countRows(client, set);
-    await countTerms(client, set);
-    const grew = await writeFollows(client, set);
-    await before?.();
-    const startedMs = performance.now();
+    const statements = [...keepBodies(set, rest.beforeAt), ...deleteRows(set)];
+    if (hasRowsToCopy(set)) {
+      await run(client, statements.splice(0));
+      await copyNewRows(client, set);
+    }
+    statements.push(...writeRows(set), ...countRows(set), ...countTerms(set), ...writeFollows(set), ...more);
+    const catalogGrew = set.changesCatalog || rest.catalogGrew;
     const { leaseWrites, lastUs, onSealed } = this.#options;
-    const sealed = await seal(client, {
+    const sealed = await commitSealed(client, statements, {
       ...rest,
       writers: writers.map((writer) => ({ ...writer, ...leaseWrites.of(writer) })),
       types: new Map([...set.follows.values()].map(({ target }) => [target.t, target.type])),
       afterUs: lastUs(),
       log: set.log,
-      catalogGrew: grew || rest.catalogGrew,
+      catalogGrew,
     });
-    onSealed(performance.now() - startedMs);
+    onSealed(sealed.waitMs);
     return sealed;
   }
 }
@@ -231,9 +225,9 @@ function noNewRow(): never {
 function gather(
   set: WriteSet,
   { batch, target, upserts, firstKey }: Planned,
-  rows: ReadonlyMap<number, FoundRow>,
+  { rows, follows }: Found,
 ): { readonly written: number; readonly deleted: number } {
-  const follow = set.follow(target, JSON.stringify(batch.type));
+  const follow = set.follow(target, JSON.stringify(batch.type), follows.get(followKey(target)));
   if (batch.position !== undefined) {
     follow.version = batch.position.resourceVersion;
     follow.confirmedMs = batch.position.confirmedAtMs;
@@ -257,23 +251,30 @@ function gather(
   return { written, deleted };
 }
 
-async function rename(client: ClientBase, inc: number, cluster: string): Promise<void> {
-  await client.query('UPDATE incarnation SET cluster = $2 WHERE id = $1', [inc, cluster]);
+function rename({ target, batch }: Planned): Statement {
+  const text = 'UPDATE incarnation SET cluster = $2::text WHERE id = $1::int4';
+  return { text, values: [String(target.inc), batch.incarnation.cluster] };
 }
 
+/** The followed types of an incarnation by their numbers. @param only limits them to this type */
 async function followedTypes(
   client: ClientBase,
   shard: number,
   inc: number,
   only: TypeKey | undefined,
-): Promise<ReadonlyMap<number, { readonly key: TypeKey; readonly info: string }>> {
-  const { rows } = await client.query<[number, string, string]>({
-    text: `SELECT f.t, t.key, f.info FROM follow f JOIN type t ON t.id = f.t
+): Promise<ReadonlyMap<number, { readonly key: TypeKey; readonly follow: FollowedType }>> {
+  const { rows } = await client.query<[number, string, string, string, number, string]>({
+    text: `SELECT f.t, t.key, f.info, f.version, f.confirmed, f.resume FROM follow f JOIN type t ON t.id = f.t
       WHERE f.shard = $1 AND f.inc = $2 AND ($3::text IS NULL OR t.key = $3)`,
     values: [shard, inc, only],
     rowMode: 'array',
   });
-  return new Map(rows.map(([t, key, info]) => [t, { key, info }]));
+  return new Map(
+    rows.map(([t, key, info, version, confirmedMs, resume]) => [
+      t,
+      { key, follow: { info, version, confirmedMs, resume } },
+    ]),
+  );
 }
 
 interface RowToForget {
@@ -303,10 +304,12 @@ async function rowsToForget(
   return { found, atUs: rows[0]?.[7] ?? 0 };
 }
 
-async function unfollow(client: ClientBase, shard: number, inc: number, types: readonly number[]): Promise<void> {
-  for (const table of ['follow', 'counter']) {
-    await client.query(`DELETE FROM ${table} WHERE shard = $1 AND inc = $2 AND t = ANY($3)`, [shard, inc, types]);
-  }
+function unfollow(shard: number, inc: number, types: readonly number[]): readonly Statement[] {
+  const values = [String(shard), String(inc), int4s(types)];
+  return ['follow', 'counter'].map((table) => ({
+    text: `DELETE FROM ${table} WHERE shard = $1::int2 AND inc = $2::int4 AND t = ANY($3::int4[])`,
+    values,
+  }));
 }
 
 /** The shard of an incarnation. @throws RangeError when the writer owns another shard */
