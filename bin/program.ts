@@ -7,6 +7,7 @@ import { addCompletionCommand } from '../cli/completion/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
+import { addIndexCommand } from '../cli/index-operations/index-commands.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
@@ -82,6 +83,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addCheckCommand(program, addServe(program, verbs, terminal), verbs);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
+  addIndexCommand(program, terminal);
   addApplyCommands(program, terminal);
   addGenerateCommand(program, terminal);
   addGenerateCrds(program, terminal);

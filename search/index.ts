@@ -13,6 +13,8 @@ import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { makeMemberReviews } from './member-reviews.ts';
+import { makeOperations } from './operate/operations.ts';
+import { followRequests } from './operate/rebuild-requests.ts';
 import { openStore, type OpenedStore, type StoreOptions } from './opened-store.ts';
 import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
@@ -90,6 +92,8 @@ export interface Index {
   rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
+  /** How many shards this process follows; undefined for SQLite, where one process follows all. */
+  readonly shards?: (() => number) | undefined;
   /** State of its database; undefined for SQLite. */
   readonly database?: (() => DatabaseStatus) | undefined;
   /** How many decisions were compared with the clusters' own answers since the start, by result. */
@@ -128,6 +132,11 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   try {
     const following = await follow(options, opened, selection);
     closers.push(() => following.close());
+    closers.push(
+      followRequests(opened.rebuilds, following, (error) => {
+        options.log.warn({ err: error }, 'index: a cluster could not be dropped yet to be read anew');
+      }),
+    );
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
     const now = (): number => following.now?.() ?? Date.now();
@@ -138,7 +147,14 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     const closed = new AbortController();
     closers.push(() => closed.abort());
     const types = makeStoredTypes(store);
-    const running = { store, types, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
+    const operations = makeOperations({
+      state: () => sync.state(),
+      requests: opened.rebuilds,
+      leases: opened.leases,
+      database: opened.database,
+    });
+    const answering = { store, types, selection, sync, now, rights, feed, continueKeys, operations };
+    const running = { ...answering, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
@@ -151,6 +167,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
           isRegistered: (incarnation) => recordOf(options.records, incarnation) !== undefined,
           closed: closed.signal,
         }),
+      shards: following.shards === undefined ? undefined : () => following.shards!,
       database: opened.database,
       rightsSamples: () => [...samples.values()],
       get watchers() {
@@ -185,7 +202,7 @@ async function follow(
 }
 
 /** Absent `now`: this process's own clock. */
-type Following = SyncHandle & Partial<Pick<ShardedSync, 'now'>>;
+type Following = SyncHandle & Partial<Pick<ShardedSync, 'now' | 'shards'>>;
 
 function followClusters(
   { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
@@ -244,7 +261,10 @@ function openRights(
 }
 
 /** The running parts from which requests are answered. */
-interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys' | 'now'> {
+interface RunningParts extends Pick<
+  AnswerDependencies,
+  'store' | 'rights' | 'feed' | 'continueKeys' | 'now' | 'operations'
+> {
   readonly types: StoredTypes;
   readonly selection: Selection;
   readonly sync: SyncView;

@@ -38,13 +38,29 @@ export async function getJson(
   accept: string,
   limits: RequestLimits = defaultLimits,
 ): Promise<JsonObject> {
+  return await askJson(connection, { method: 'GET', path, headers: { accept } }, explainStatus, limits);
+}
+
+/** Makes a {@link Failure} of an answer with a status other than 200. */
+export type ExplainStatus = (status: number, body: string, connection: Connection) => Failure;
+
+/**
+ * Sends a request and returns the JSON object in the answer.
+ * @throws Failure when the gateway cannot be reached, refuses, or answers something that is not a JSON object
+ */
+export async function askJson(
+  connection: Connection,
+  question: Question,
+  explain: ExplainStatus,
+  limits: RequestLimits = defaultLimits,
+): Promise<JsonObject> {
   let answer: Answer;
   try {
-    answer = await send(connection, { method: 'GET', path, headers: { accept } }, limits);
+    answer = await send(connection, question, limits);
   } catch (error) {
     throw error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
   }
-  if (answer.status !== 200) throw explainStatus(answer.status, answer.body, connection);
+  if (answer.status !== 200) throw explain(answer.status, answer.body, connection);
   let parsed: unknown;
   try {
     parsed = JSON.parse(answer.body);
@@ -62,7 +78,7 @@ export async function getJson(
 
 /** One request to a path below the root of a connection. */
 export interface Question {
-  readonly method: 'GET' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path with a leading slash, below the root of the connection. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

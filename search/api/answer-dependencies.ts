@@ -3,6 +3,7 @@
 // the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
+import type { IndexOperations } from '../operate/operations.ts';
 import type { IndexStore } from '../stores/store.ts';
 import type { SyncView } from '../sync/sync-view.ts';
 import type { ResourceType } from '../types.ts';
@@ -24,6 +25,7 @@ export interface AnswerDependencies {
   /** Resolves when the clusters were read for the first time, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
+  readonly operations: IndexOperations;
   readonly feed: ChangeFeed;
   readonly issuedRights: IssuedRights;
   readonly openStreams: OpenStreams;

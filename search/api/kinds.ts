@@ -5,6 +5,7 @@ import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
 import { fetchFleet, formFleet, planFleet, rightsToFleet } from './fleet/fleet.ts';
+import { fetchOperation } from './operations/operations.ts';
 import type { Question } from './question.ts';
 import type { Asked, Fetched, Planned, Seen } from './state.ts';
 import { fetchCollectionNames, formCollectionNames } from './steps/collection-names.ts';
@@ -56,6 +57,7 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     form: formDocument,
   }),
   indexes: kind({ form: formIndexes }),
+  operation: kind({ fetch: fetchOperation, form: formJson }),
   version: kind({ form: formVersion }),
   health: kind({ form: formHealth }),
 };

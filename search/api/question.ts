@@ -99,6 +99,13 @@ export interface FleetQuestion {
   readonly format: ExpositionFormat;
 }
 
+/** A request of an operator. */
+export type OperationQuestion = { readonly kind: 'operation' } & (
+  | { readonly operation: 'status' }
+  | { readonly operation: 'move'; readonly cluster: string; readonly replica: string | undefined }
+  | { readonly operation: 'rebuild'; readonly clusters: readonly string[] | undefined }
+);
+
 /** A request for the health or version of the gateway. */
 export interface AboutQuestion {
   readonly kind: 'health' | 'version';
@@ -116,4 +123,5 @@ export type Question =
   | IndexesQuestion
   | DocumentQuestion
   | FleetQuestion
+  | OperationQuestion
   | AboutQuestion;

@@ -21,7 +21,7 @@ export type IndexPart =
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
   | { readonly part: 'fleet' }
-  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' };
+  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' | 'status' | 'move' | 'rebuild' };
 
 /** A request to the index, with the functions to answer it. */
 export interface IndexRequest {

@@ -56,6 +56,8 @@ export interface Situation {
     readonly rows: number;
     /** Changes in a second, as its owner says. */
     readonly rate: number;
+    /** An operator gave it to who is `wanted`: it is not moved to share the work better. */
+    readonly isPinned?: boolean;
   }[];
   /** How many shards were moved from one living replica to another in the last ten seconds. */
   readonly lately: number;
@@ -87,6 +89,13 @@ export interface Leases {
   beat(heartbeat: Heartbeat): Promise<HeartbeatAnswer>;
   /** All shards by number. Who has not said for long that it lives is taken for dead first. */
   look(): Promise<readonly ShardState[]>;
+  /** Names of the replicas that live, in order. */
+  replicas(): Promise<readonly string[]>;
+  /**
+   * Gives a shard to a replica until that one ends; undefined: until now.
+   * @returns false when no such replica lives, or when it knows no cluster of the shard
+   */
+  pin(shard: number, replica: string | undefined): Promise<boolean>;
   /**
    * Decides who shall own what; one process at a time does, at most once a second.
    * @returns false when another does or has just done it

@@ -90,6 +90,12 @@ export interface SyncHandle {
    * progress. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
+  /**
+   * Deletes the rows of a cluster and reads it anew. Resolves when the rows are gone, with false when this process does
+   * not follow the cluster. Rejects when they could not be deleted; the cluster is followed on.
+   * @param uid of the cluster's record
+   */
+  rebuild(uid: string): Promise<boolean>;
   /** Stops reading from all clusters, and commits what was read so far. */
   close(): Promise<void>;
 }

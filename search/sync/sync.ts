@@ -124,6 +124,22 @@ class FollowedClusters implements SyncHandle {
     return () => void this.#listeners.delete(listener);
   }
 
+  async rebuild(uid: string): Promise<boolean> {
+    const entry = this.#entries.get(uid);
+    const spec = this.#options.clusters.getByUid(uid)?.spec;
+    if (entry === undefined || spec === undefined) return false;
+    this.#entries.delete(uid);
+    this.#stored = this.#stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
+    const gone = entry.sync.close().then(() => this.#forgetRowsOf(uid));
+    this.#endings.set(
+      spec.name,
+      gone.catch(() => undefined),
+    );
+    this.#begin(spec, entry.choice);
+    await gone;
+    return true;
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     this.#unsubscribe();
@@ -200,7 +216,10 @@ class FollowedClusters implements SyncHandle {
 
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
     await entry?.sync.close();
-    if (this.#options.keepsUnknown === true) return;
+    if (this.#options.keepsUnknown !== true) await this.#forgetRowsOf(uid);
+  }
+
+  async #forgetRowsOf(uid: string): Promise<void> {
     const all = await this.#types();
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
@@ -217,7 +236,10 @@ class FollowedClusters implements SyncHandle {
   async #forget(types: readonly StoredType[]): Promise<void> {
     for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
       if (!this.#isOurs(uidOf(id))) continue;
-      this.#options.log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
+      this.#options.log.info(
+        { incarnation: id },
+        'index: rows of a cluster are forgotten: it is no longer indexed, or is to be read anew',
+      );
       await this.#options.store.forget(id, undefined, this.#options.writerOf?.(uidOf(id)));
     }
   }

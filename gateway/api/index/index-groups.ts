@@ -21,7 +21,16 @@ export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup;
 const versions: Readonly<Record<IndexGroup, string>> = { [clusterpediaGroup]: 'v1beta1', [searchGroup]: 'v1alpha1' };
 
 /** Subresources of the only index object, `indexes/default`, except `proxy`. */
-export const indexQuestions = ['facets', 'values', 'counts', 'freshness', 'query'] as const;
+export const indexQuestions = [
+  'facets',
+  'values',
+  'counts',
+  'freshness',
+  'query',
+  'status',
+  'move',
+  'rebuild',
+] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
 /** Which endpoint of the index a path leads to. */
@@ -108,10 +117,10 @@ export const indexGroups: readonly ShownGroup[] = [
         singular: 'index',
         kind: 'Index',
         verbs: ['get', 'list'],
-        subresources: ['counts', 'facets', 'freshness', 'proxy', 'query', 'values'].map((name) => ({
+        subresources: [...indexQuestions, 'proxy'].toSorted().map((name) => ({
           name,
           kind: 'Index',
-          verbs: name === 'query' ? ['create'] : ['get'],
+          verbs: ['query', 'move', 'rebuild'].includes(name) ? ['create'] : ['get'],
         })),
       },
     ],

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
+import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
@@ -13,7 +14,8 @@ import { readCollection, readCollectionNames, readFreshness, readPosted, readVal
 export async function read(request: IndexRequest): Promise<Asked> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
-  if (!isRead && asked.part !== 'query') throw readOnly(asked);
+  const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
+  if (!isRead && !isPosted) throw readOnly(asked);
   return { request, question: await questionOf(request) };
 }
 
@@ -34,6 +36,10 @@ function questionOf(request: IndexRequest): Question | Promise<Question> {
       return readFreshness(request);
     case 'fleet':
       return readFleet(request);
+    case 'status':
+    case 'move':
+    case 'rebuild':
+      return readOperation(request, asked.part);
     case 'query':
       return readPosted(request);
     default:

@@ -11,6 +11,7 @@ class Fleet {
   replicas: Situation['replicas'];
   readonly rows = Array<number>(shardCount).fill(0);
   readonly rates = Array<number>(shardCount).fill(0);
+  readonly pinned = new Set<number>();
   wanted = Array<string>(shardCount).fill('');
   /** Those that are not, yet, who they are meant to be. */
   owners: Readonly<Record<number, string>> = {};
@@ -21,7 +22,9 @@ class Fleet {
 
   round(lately = 0): { readonly moves: number; readonly changed: readonly number[] } {
     const shards = this.wanted.map((wanted, shard) => {
-      return { shard, owner: this.owners[shard] ?? wanted, wanted, rows: this.rows[shard]!, rate: this.rates[shard]! };
+      const owner = this.owners[shard] ?? wanted;
+      const isPinned = this.pinned.has(shard);
+      return { shard, owner, wanted, rows: this.rows[shard]!, rate: this.rates[shard]!, isPinned };
     });
     const made = assign({ replicas: this.replicas, shards, lately });
     for (const { shard, to } of made) this.wanted[shard] = to;
@@ -140,6 +143,21 @@ describe('who follows which shard', () => {
     ];
     weak.settle();
     assert.ok(weak.counts()['b']! <= 36, `${weak.counts()['b']} shards`);
+  });
+
+  it('what an operator gave to a replica stays there while it lives, however much that is', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.settle();
+    for (const shard of fleet.wanted.keys()) {
+      fleet.wanted[shard] = 'a';
+      fleet.pinned.add(shard);
+    }
+    assert.equal(fleet.round().changed.length, 0);
+    fleet.pinned.delete(7);
+    assert.deepEqual(fleet.round().changed, [7]);
+    fleet.replicas = fleet.replicas.filter(({ name }) => name === 'b');
+    fleet.settle();
+    assert.ok(fleet.wanted.every((name) => name === 'b'));
   });
 
   it('loads that change a little move nothing', () => {

@@ -40,6 +40,7 @@ interface Shard {
   readonly candidates: readonly Replica[];
   /** Whose it was before. */
   readonly before: string;
+  readonly isPinned: boolean;
   owner: Replica | undefined;
 }
 
@@ -56,7 +57,7 @@ class Plan {
     this.#replicas = replicas.map((replica) => ({ ...replica, load: 0 }));
     const byName = new Map(this.#replicas.map((replica) => [replica.name, replica]));
     const heard = replicas.filter(({ isSilent }) => !isSilent);
-    this.#shards = shards.map(({ shard, owner: holder, wanted, rows, rate }) => {
+    this.#shards = shards.map(({ shard, owner: holder, wanted, rows, rate, isPinned = false }) => {
       const clusters = Math.max(...heard.map(({ known }) => known[shard]!));
       const load = clusters + rows / rowsPerCluster + rate / changesPerCluster;
       const meant = byName.get(wanted);
@@ -65,7 +66,8 @@ class Plan {
       const candidates = this.#candidates(shard, clusters, rows);
       // Who knows nothing of the shard follows nothing of it: it is free.
       const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0 || owner.isSilent);
-      return { shard, load, candidates, before: wanted, owner: keeps && candidates.length > 0 ? owner : undefined };
+      const stays = keeps && candidates.length > 0;
+      return { shard, load, candidates, before: wanted, isPinned, owner: stays ? owner : undefined };
     });
     for (const { owner, load } of this.#shards) if (owner !== undefined) owner.load += load;
     const load = this.#shards.reduce((sum, each) => sum + each.load, 0);
@@ -125,7 +127,7 @@ class Plan {
     const fromMost = heard.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
     for (const from of fromMost) {
       const found = this.#shards
-        .filter((shard) => shard.owner === from && shard.load > 0 && !this.#moves.has(shard))
+        .filter((shard) => shard.owner === from && shard.load > 0 && !shard.isPinned && !this.#moves.has(shard))
         .flatMap((shard) => shard.candidates.map((to, rank) => ({ shard, to, rank })))
         .filter(({ shard, to }) => this.#isWorth(shard, from, to))
         .sort((one, other) => one.rank - other.rank || other.shard.load - one.shard.load)[0];

@@ -53,6 +53,11 @@ export function makeFakeLeases(shards = 4): FakeLeases {
         return { shard, owner, wanted, epoch, isHeld, hasLostWrites: table.setBack.has(shard) };
       });
     },
+    replicas: async () => [...replicas.keys()].toSorted(),
+    async pin(shard, replica) {
+      if (replica !== undefined) table.wanted[shard] = replica;
+      return replica === undefined || replicas.has(replica);
+    },
     plan: async () => false,
     async take(replica, numbers) {
       await answer();

@@ -32,6 +32,8 @@ export interface ShardedSync extends SyncHandle {
   now(): number;
   /** The states of the clusters that this replica follows. */
   own(): readonly ClusterState[];
+  /** How many shards this replica may write. */
+  readonly shards: number;
 }
 
 const tellEveryMs = 1_000;
@@ -189,6 +191,14 @@ class FollowedTogether implements ShardedSync {
     // Both are true: who has just taken over knows no more at first than what is stored.
     const theirs = told.types.get(typeKey(type))?.confirmedAtMs;
     return own === undefined || theirs === undefined ? (own ?? theirs) : Math.max(own, theirs);
+  }
+
+  async rebuild(uid: string): Promise<boolean> {
+    return (await this.#followers.of(this.#shardOf(uid))?.rebuild(uid)) ?? false;
+  }
+
+  get shards(): number {
+    return this.#keeper.held.size;
   }
 
   onChange(listener: () => void): () => void {

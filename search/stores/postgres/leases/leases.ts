@@ -20,6 +20,9 @@ const planEveryMs = 1_000;
 /** Moves are counted for so long, milliseconds. */
 const movesMs = 10_000;
 
+/** The name of the shared value that holds the pins. */
+const pinsName = 'pinned shards';
+
 const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 const ms = (milliseconds: number): string => `interval '${milliseconds} milliseconds'`;
 
@@ -65,6 +68,36 @@ export class PostgresLeases implements Leases {
     });
   }
 
+  async replicas(): Promise<readonly string[]> {
+    const rows = await this.#database.query<[string]>(
+      `SELECT name FROM ${this.#table('replica')} WHERE until > clock_timestamp() ORDER BY name`,
+    );
+    return rows.map(([name]) => name);
+  }
+
+  async pin(shard: number, replica: string | undefined): Promise<boolean> {
+    return this.#database.transaction(async (client) => {
+      await client.query(`INSERT INTO shared_value VALUES ($1, '{}') ON CONFLICT DO NOTHING`, [pinsName]);
+      const text = 'SELECT value FROM shared_value WHERE name = $1 FOR UPDATE';
+      const { rows } = await client.query<{ readonly value: Buffer }>(text, [pinsName]);
+      if (replica !== undefined) {
+        const given = await client.query(
+          `UPDATE shard SET wanted = $2, moved = clock_timestamp() WHERE id = $1 AND EXISTS (SELECT FROM replica
+            WHERE name = $2 AND until > clock_timestamp() AND known[$1::int + 1] > 0) RETURNING id`,
+          [shard, replica],
+        );
+        if (given.rows.length === 0) return false;
+      }
+      const { [shard]: _before, ...others } = readPins(rows[0]?.value);
+      const pins = replica === undefined ? others : { ...others, [shard]: replica };
+      await client.query('UPDATE shared_value SET value = $2 WHERE name = $1', [
+        pinsName,
+        Buffer.from(JSON.stringify(pins)),
+      ]);
+      return true;
+    });
+  }
+
   async plan(decide: (situation: Situation) => readonly Assignment[]): Promise<boolean> {
     return this.#database.transaction(async (client) => {
       const turn = await client.query(
@@ -82,10 +115,17 @@ export class PostgresLeases implements Leases {
         FROM shard s LEFT JOIN (SELECT shard, sum(objects) AS rows FROM follow GROUP BY shard) f ON f.shard = s.id
         ORDER BY s.id`,
       );
+      const text = 'SELECT value FROM shared_value WHERE name = $1';
+      const pinned = await client.query<{ readonly value: Buffer }>(text, [pinsName]);
+      const pins = readPins(pinned.rows[0]?.value);
       const rates = new Map(replicas.rows.map((replica) => [replica.name, replica.rates]));
       const made = decide({
         replicas: replicas.rows,
-        shards: shards.rows.map((row) => ({ ...row, rate: rates.get(row.owner)?.[row.shard] ?? 0 })),
+        shards: shards.rows.map((row) => ({
+          ...row,
+          rate: rates.get(row.owner)?.[row.shard] ?? 0,
+          isPinned: row.wanted !== '' && pins[row.shard] === row.wanted,
+        })),
         lately: shards.rows.filter(({ late }) => late).length,
       });
       if (made.length === 0) return true;
@@ -174,6 +214,13 @@ export class PostgresLeases implements Leases {
   #table(name: string): string {
     return `${this.#database.schema}.${name}`;
   }
+}
+
+/** Which replica each pinned shard was given to. A pin ends with the replica, because no other ever has its name. */
+type Pins = Readonly<Record<number, string>>;
+
+function readPins(kept: Buffer | undefined): Pins {
+  return kept === undefined ? {} : (JSON.parse(kept.toString()) as Pins);
 }
 
 function countByShard(uids: readonly string[]): readonly number[] {
