@@ -31,6 +31,8 @@ export interface ShardState extends ShardWriter {
   readonly wanted: string;
   /** Whether the owner has lately said that it lives. Without an owner: whether the last has just given it back. */
   readonly isHeld: boolean;
+  /** True when this process holds the lease and the store has lost writes that it had acknowledged. */
+  readonly hasLostWrites: boolean;
 }
 
 /** What is known when it is decided who follows what. */
@@ -41,9 +43,13 @@ export interface Situation {
     readonly weight: number;
     /** Its clusters, by shard. */
     readonly known: readonly number[];
+    /** It has missed a heartbeat: it may have died. */
+    readonly isSilent: boolean;
   }[];
   readonly shards: readonly {
     readonly shard: number;
+    /** '' for nobody; also somebody who has died. */
+    readonly owner: string;
     /** '' for nobody; also somebody who has died. */
     readonly wanted: string;
     /** Rows that are kept. */

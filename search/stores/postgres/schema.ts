@@ -17,7 +17,9 @@
 // partitions are dropped as a whole (feed/partitions.ts).
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
 // - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
-// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`).
+// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`). `writes` counts
+// the transactions of its owners, who notice by it when some were lost. Terms, stamps and versions of the catalog are
+// times: one that was given out and lost, with the server that gave it out, is never given out again.
 // - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
 // - `planner`: locked by the process that decides about `wanted`.
@@ -31,13 +33,20 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 4;
+export const schemaForm = 5;
 
-/** SQLSTATE of a write whose writer no longer owns its shard. The detail of the error names the shards. */
+/**
+ * SQLSTATE of a write whose writer no longer owns its shard, or whose numbers were lost. The detail of the error names
+ * the shards, or is {@link numbersLost}.
+ */
 export const shardsLostState = 'PC001';
+export const numbersLost = 'numbers';
 
 /** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
+
+/** SQL for the server's time in microseconds. */
+export const clockUs = '(extract(epoch FROM clock_timestamp()) * 1000000)::int8';
 
 /** Values of `change.kind`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
@@ -198,4 +207,5 @@ export const migrations: readonly ((context: MigrationContext) => string)[] = [
   () => secondForm,
   () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
   () => fourthForm,
+  () => 'ALTER TABLE shard ADD COLUMN writes int8 NOT NULL DEFAULT 0',
 ];

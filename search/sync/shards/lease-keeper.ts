@@ -188,9 +188,10 @@ export class LeaseKeeper {
     const { replica } = this.#options;
     const free: number[] = [];
     const left: ShardWriter[] = [];
-    for (const { shard, owner, wanted, epoch, isHeld } of this.#states) {
+    for (const { shard, owner, wanted, epoch, isHeld, hasLostWrites } of this.#states) {
       const held = this.#held.get(shard);
-      if (held !== undefined && (owner !== replica || epoch !== held.epoch)) this.#drop(shard, 'lost');
+      const isLost = owner !== replica || epoch !== held?.epoch || hasLostWrites;
+      if (held !== undefined && isLost) this.#drop(shard, 'lost');
       else if (held !== undefined && wanted !== replica) this.#drop(shard, 'given back');
       const canTake = owner === '' || owner === replica || !isHeld;
       if (this.#held.has(shard) || this.#ending.has(shard)) continue;

@@ -180,7 +180,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     );
     const [number, version] = row!;
     if (Number(number) < leastVersion) {
-      throw unavailable(`is PostgreSQL ${version}: the index needs 15 or newer`);
+      throw unavailable(`is PostgreSQL ${version}: the index needs 15 or newer, update it`);
     }
     return database;
   } catch (error) {

@@ -4,12 +4,16 @@
 import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
+import { clockUs } from '../schema.ts';
 import { shardCount, shardOf } from '../shard.ts';
+import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 
 /** A replica that is silent for so long has lost its leases, milliseconds. */
 export const leaseMs = 15_000;
 /** Two heartbeats are missing: the owner has died, or is about to lose its leases. */
 const silentMs = 8_000;
+/** One heartbeat is missing: a replica is given nothing new. */
+const lateMs = 5_000;
 /** A shard that was given back counts as followed for so long, milliseconds: its next owner is about to take it. */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
@@ -26,9 +30,12 @@ export class PostgresLeases implements Leases {
   readonly shards = shardCount;
   readonly shardOf = shardOf;
   readonly #database: Database;
+  readonly #writes: Pick<LeaseWrites, 'acknowledged'>;
 
-  constructor(database: Database) {
+  /** @param writes what this process has written with its leases */
+  constructor(database: Database, writes: Pick<LeaseWrites, 'acknowledged'>) {
     this.#database = database;
+    this.#writes = writes;
   }
 
   async beat({ replica, weight, uids, rates }: Heartbeat): Promise<HeartbeatAnswer> {
@@ -46,14 +53,19 @@ export class PostgresLeases implements Leases {
   }
 
   async look(): Promise<readonly ShardState[]> {
+    // Before the database is asked: what is acknowledged later may be missing in its answer.
+    const acknowledged = this.#writes.acknowledged();
     await this.#database.query(`DELETE FROM ${this.#table('replica')} WHERE until < clock_timestamp()`);
-    const rows = await this.#database.query<[number, string, string, number, boolean]>(
+    const rows = await this.#database.query<[number, string, string, number, boolean, number]>(
       `SELECT s.id, s.owner, s.wanted, s.epoch, CASE WHEN s.owner = ''
         THEN coalesce(s.taken > clock_timestamp() - ${ms(handOverMs)}, false) ELSE
-        coalesce(r.until > clock_timestamp() + ${ms(leaseMs - silentMs)}, false) END
+        coalesce(r.until > clock_timestamp() + ${ms(leaseMs - silentMs)}, false) END, s.writes
       FROM ${this.#table('shard')} s LEFT JOIN ${this.#table('replica')} r ON r.name = s.owner ORDER BY s.id`,
     );
-    return rows.map(([shard, owner, wanted, epoch, isHeld]) => ({ shard, owner, wanted, epoch, isHeld }));
+    return rows.map(([shard, owner, wanted, epoch, isHeld, writes]) => {
+      const hasLostWrites = writes < (acknowledged.get(writerKey({ shard, epoch })) ?? 0);
+      return { shard, owner, wanted, epoch, isHeld, hasLostWrites };
+    });
   }
 
   async replicas(): Promise<readonly string[]> {
@@ -94,11 +106,10 @@ export class PostgresLeases implements Leases {
       if (turn.rows.length === 0) return false;
       await client.query('UPDATE planner SET at = clock_timestamp()');
       const replicas = await client.query<Situation['replicas'][number] & { readonly rates: readonly number[] }>(
-        'SELECT name, weight, known, rates FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name',
+        `SELECT name, weight, known, rates, until < clock_timestamp() + ${ms(leaseMs - lateMs)} AS "isSilent"
+        FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name`,
       );
-      const shards = await client.query<
-        Situation['shards'][number] & { readonly owner: string; readonly late: boolean }
-      >(
+      const shards = await client.query<Situation['shards'][number] & { readonly late: boolean }>(
         `SELECT s.id AS shard, s.owner, s.wanted, coalesce(f.rows, 0)::float8 AS rows,
           coalesce(s.moved > clock_timestamp() - ${ms(movesMs)}, false) AS late
         FROM shard s LEFT JOIN (SELECT shard, sum(objects) AS rows FROM follow GROUP BY shard) f ON f.shard = s.id
@@ -129,7 +140,7 @@ export class PostgresLeases implements Leases {
 
   async take(replica: string, shards: readonly number[]): Promise<readonly ShardWriter[]> {
     const rows = await this.#database.query<[number, number]>(
-      `UPDATE ${this.#table('shard')} s SET owner = $1, epoch = epoch + 1, taken = clock_timestamp()
+      `UPDATE ${this.#table('shard')} s SET owner = $1, epoch = greatest(epoch + 1, ${clockUs}), taken = clock_timestamp()
       WHERE id = ANY($2::int2[]) AND wanted = $1 AND (owner IN ('', $1)
         OR NOT EXISTS (SELECT FROM ${this.#table('replica')} r WHERE r.name = s.owner)) RETURNING id, epoch`,
       [replica, shards],
@@ -163,7 +174,7 @@ export class PostgresLeases implements Leases {
           AS v (uid, shard, epoch, info, numbers)
         JOIN ${this.#table('shard')} s ON s.id = v.shard AND s.epoch = v.epoch
       ), next AS (
-        UPDATE ${this.#table('told_stamp')} SET last = last + 1 WHERE one RETURNING last
+        UPDATE ${this.#table('told_stamp')} SET last = greatest(last + 1, ${clockUs}) WHERE one RETURNING last
       )
       INSERT INTO ${this.#table('told')} AS t (uid, shard, epoch, stamp, info_stamp, info, numbers)
       SELECT v.uid, v.shard, v.epoch, next.last, CASE WHEN v.info IS NULL THEN 0 ELSE next.last END,

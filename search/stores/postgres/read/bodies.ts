@@ -104,7 +104,7 @@ function rowsNow(list: ListedRows): string {
  * left out.
  */
 function rowsBefore(list: ListedRows, sequence: number): string {
-  const first = `SELECT * FROM change c WHERE c.id = j.id AND c.sequence > ${wholeNumber(sequence)}
+  const first = `SELECT * FROM change c WHERE c.id = j.id AND c.shard = j.shard AND c.sequence > ${wholeNumber(sequence)}
     ORDER BY c.sequence LIMIT 1`;
   return `SELECT coalesce(c.t, o.t) AS t, coalesce(c.inc, o.inc) AS inc,
       coalesce(c.namespace, o.namespace) AS namespace, coalesce(c.name, o.name) AS name, coalesce(c.uid, o.uid) AS uid,

@@ -1,16 +1,19 @@
-// The last statement of a write. It checks that each writer still owns its shard, takes numbers for the changes from
+// The last statement of a write. It checks that each writer still owns its shard and that the
+// database has all it has acknowledged, takes numbers for the changes from
 // the sequencer, and writes the log. The sequencer's row is locked until the commit is visible, so whoever sees a
 // number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server
 // before the lock is taken, so no other writer waits for this process.
 import type { ClientBase, DatabaseError } from 'pg';
 
+import type { TypeKey } from '../../../types.ts';
 import { FencedError } from '../../fenced-error.ts';
 import { isRightsType } from '../../rights-types.ts';
 import type { ShardWriter } from '../../store.ts';
-import { sqlState } from '../connection/errors.ts';
-import { changeKind, shardsLostState } from '../schema.ts';
-import { byteas, int2s, int8s } from './arrays.ts';
+import { sqlState, unavailable } from '../connection/errors.ts';
+import { changeKind, clockUs, numbersLost, shardsLostState } from '../schema.ts';
+import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 import { targetArrays } from './find.ts';
+import { writerKey, type WriteBounds } from './lease-writes.ts';
 import { run, type Statement } from './pipeline.ts';
 import type { LogRow } from './write-set.ts';
 
@@ -29,15 +32,16 @@ export class ShardsLostError extends FencedError {
 }
 
 export interface Seal {
-  readonly writers: readonly ShardWriter[];
+  readonly writers: readonly (ShardWriter & WriteBounds)[];
+  /** The numbers that the transaction has written, with what they stand for. */
+  readonly types: ReadonlyMap<number, TypeKey>;
+  readonly incarnations: ReadonlyMap<number, string>;
+  /** In microseconds: changes get later times than this. */
+  readonly afterUs: number;
   readonly log: readonly LogRow[];
   /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
-}
-
-export function writerKey({ shard, epoch }: ShardWriter): string {
-  return `${shard}/${epoch}`;
 }
 
 /** What the last statement of a write did. */
@@ -46,22 +50,36 @@ export interface Sealed {
   readonly lastUs: number | undefined;
   /** Milliseconds until the sequencer gave numbers, as the server measured them; 0 when none were needed. */
   readonly waitMs: number;
+  /** How many transactions each writer has committed with this one, by {@link writerKey}. */
+  readonly writes: ReadonlyMap<string, number>;
 }
 
 /**
  * Runs the statements of a write, then its last one, then COMMIT. All of them are sent together.
  * @throws ShardsLostError (rejects); the transaction must then be rolled back
+ * @throws GatewayError (rejects) when the database has lost numbers of types or incarnations that it has given out
  */
 export async function commitSealed(client: ClientBase, statements: readonly Statement[], of: Seal): Promise<Sealed> {
   const last = seal(of);
   try {
     const rows = await run(client, [...statements, ...last, { text: 'COMMIT', values: [] }]);
-    if (!isSequenced(of)) return { lastUs: undefined, waitMs: 0 };
-    const [lastUs, waitMs] = rows.at(-2)![0]!;
-    return { lastUs: of.log.length === 0 ? undefined : Number(lastUs), waitMs: Number(waitMs) };
+    if (last.length === 0) return { lastUs: undefined, waitMs: 0, writes: new Map() };
+    const [lastUs, waitMs, writes] = rows.at(-2)![0]!;
+    return {
+      lastUs: of.log.length === 0 ? undefined : Number(lastUs),
+      waitMs: Number(waitMs),
+      writes: new Map(
+        writes
+          ?.split(',')
+          .map((each) => each.split(' ') as [string, string])
+          .map(([key, n]) => [key, Number(n)]),
+      ),
+    };
   } catch (error) {
     if (sqlState(error) !== shardsLostState) throw error;
-    throw new ShardsLostError(new Set((error as DatabaseError).detail!.split(' ')));
+    const detail = (error as DatabaseError).detail!;
+    if (detail === numbersLost) throw unavailable('has lost numbers that it gave out: it is written anew');
+    throw new ShardsLostError(new Set(detail.split(' ')));
   }
 }
 
@@ -71,44 +89,62 @@ function isSequenced({ log, catalogGrew }: Seal): boolean {
 
 /** The last statement before COMMIT; none when there is nothing to check and nothing to write. */
 function seal(of: Seal): readonly Statement[] {
-  const { writers, log, beforeAt, catalogGrew } = of;
+  const { types, incarnations, afterUs, catalogGrew } = of;
   // In the same order everywhere: two transactions that lock the same rows then wait for each other, and not for ever.
-  const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()].sort(
+  const writers = [...new Map(of.writers.map((writer) => [writerKey(writer), writer])).values()].sort(
     (one, other) => one.shard - other.shard,
   );
-  if (!isSequenced(of) && distinct.length === 0) return [];
-  const fenceValues = [int2s(distinct.map(({ shard }) => shard)), int8s(distinct.map(({ epoch }) => epoch))];
-  if (!isSequenced(of)) return [{ text: `WITH ${fence} SELECT ok FROM held`, values: fenceValues }];
-  return [{ text: sealText, values: [...fenceValues, ...logValues(log, beforeAt), catalogGrew ? '1' : '0'] }];
+  if (!isSequenced(of) && writers.length === 0) return [];
+  const fenceValues = [
+    int2s(writers.map(({ shard }) => shard)),
+    ...(['epoch', 'least', 'most'] as const).map((what) => int8s(writers.map((writer) => writer[what]))),
+    ...[types, incarnations].flatMap((numbers) => [int4s([...numbers.keys()]), texts([...numbers.values()])]),
+  ];
+  if (!isSequenced(of)) return [{ text: `WITH ${fence} SELECT NULL, 0, ${written} FROM held`, values: fenceValues }];
+  const values = [...fenceValues, ...logValues(of), catalogGrew ? 't' : 'f', String(afterUs)];
+  return [{ text: sealText, values }];
 }
 
-/** SQL that checks the shards. It fails when a writer no longer owns its shard (`refuse_lost` in schema.ts). */
-const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[]) AS w (id, epoch)), fence AS (
-    UPDATE shard SET epoch = w.epoch FROM w WHERE shard.id = w.id AND shard.epoch = w.epoch RETURNING w.id, w.epoch
+/**
+ * SQL that checks the shards and the numbers. It fails when a writer no longer owns its shard or the database has lost
+ * writes of it, and when a number does not stand for what it stood for when it was given out (`refuse_lost` in
+ * schema.ts).
+ */
+const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4::int8[]) AS w (id, epoch, least, most)),
+  fence AS (
+    UPDATE shard SET writes = shard.writes + 1 FROM w
+    WHERE shard.id = w.id AND shard.epoch = w.epoch AND shard.writes BETWEEN w.least AND w.most
+    RETURNING shard.id, shard.epoch, shard.writes
+  ), known AS (
+    SELECT (SELECT count(*) FROM unnest($5::int4[], $6::text[]) AS k (id, key) JOIN type USING (id, key))
+      + (SELECT count(*) FROM unnest($7::int4[], $8::text[]) AS k (id, incarnation) JOIN incarnation USING (id, incarnation))
+      AS n
   ), held AS MATERIALIZED (
-    SELECT CASE WHEN (SELECT count(*) FROM fence) = cardinality($1::int2[]) THEN true ELSE refuse_lost((
-      SELECT string_agg(w.id || '/' || w.epoch, ' ') FROM w WHERE (w.id, w.epoch) NOT IN (SELECT id, epoch FROM fence)
-    )) END AS ok
+    SELECT CASE WHEN (SELECT count(*) FROM fence) < cardinality($1::int2[]) THEN refuse_lost((
+        SELECT string_agg(w.id || '/' || w.epoch, ' ') FROM w WHERE (w.id, w.epoch) NOT IN (SELECT id, epoch FROM fence)
+      )) WHEN (SELECT n FROM known) < cardinality($5::int4[]) + cardinality($7::int4[]) THEN refuse_lost('${numbersLost}')
+      ELSE true END AS ok
   )`;
+const written = `(SELECT string_agg(id || '/' || epoch || ' ' || writes, ',') FROM fence)`;
 
 /** A change of the catalog alone takes no number from the sequencer. */
-const sealText = `WITH ${fence}, clock AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS us
-  ), seq AS (
-    UPDATE sequencer q SET last = CASE WHEN $3::int8 = 0 THEN q.last ELSE greatest(q.last + $3::int8, clock.us) END,
-      rights = CASE WHEN $4::int8 = 0 THEN q.rights ELSE greatest(q.last + $3::int8, clock.us) - $3::int8 + $4::int8 END,
-      catalog = q.catalog + $14::int8
+const sealText = `WITH ${fence}, clock AS MATERIALIZED (SELECT ${clockUs} AS us), seq AS (
+    UPDATE sequencer q SET
+      last = CASE WHEN $9::int8 = 0 THEN q.last ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) END,
+      rights = CASE WHEN $10::int8 = 0 THEN q.rights
+        ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) - $9::int8 + $10::int8 END,
+      catalog = CASE WHEN $20::bool THEN greatest(q.catalog + 1, clock.us) ELSE q.catalog END
     FROM held, clock WHERE q.one AND held.ok RETURNING q.last
   ), logged AS (
     INSERT INTO change (sequence, id, before_at, t, inc, shard, kind, namespace, name, uid)
-    SELECT seq.last - $3::int8 + e.at, e.id, CASE WHEN e.kind = ${changeKind.added} THEN NULL ELSE $5::int8 END,
+    SELECT seq.last - $9::int8 + e.at, e.id, CASE WHEN e.kind = ${changeKind.added} THEN NULL ELSE $11::int8 END,
       e.t, e.inc, e.shard, e.kind, e.namespace, e.name, e.uid
-    FROM seq, unnest($6::int8[], $7::int2[], $8::int4[], $9::int4[], $10::int2[], $11::bytea[], $12::bytea[], $13::bytea[])
+    FROM seq, unnest($12::int8[], $13::int2[], $14::int4[], $15::int4[], $16::int2[], $17::bytea[], $18::bytea[], $19::bytea[])
       WITH ORDINALITY AS e (id, shard, inc, t, kind, namespace, name, uid, at)
   )
-  SELECT last, extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000 FROM seq`;
+  SELECT last, extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000, ${written} FROM seq`;
 
-function logValues(log: readonly LogRow[], beforeAt: number): Statement['values'] {
+function logValues({ log, beforeAt }: Seal): Statement['values'] {
   return [
     String(log.length),
     // Position of the last change of an RBAC object, counted from 1; 0 when there is none.

@@ -10,10 +10,11 @@ import { shardOfIncarnation } from '../shard.ts';
 import { int4s } from './arrays.ts';
 import { countRows, countTerms, writeFollows } from './count-statements.ts';
 import { find, nowUs, type Found, type SoughtKey } from './find.ts';
+import { writerKey, type LeaseWrites } from './lease-writes.ts';
 import { Numbers } from './numbers.ts';
 import { run, type Statement } from './pipeline.ts';
 import { copyNewRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from './row-statements.ts';
-import { commitSealed, type Seal } from './seal.ts';
+import { commitSealed, ShardsLostError, type Sealed } from './seal.ts';
 import { followKey, WriteSet, type FollowChange, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
 /** A batch and, where shards have owners, the shard and epoch of its writer. */
@@ -38,6 +39,15 @@ const forgottenAtOnce = 2000;
  */
 const mostTextBytes = 512;
 
+/** What a write adds to what it has gathered. */
+interface SealedRest {
+  readonly writers: readonly ShardWriter[];
+  /** Ids by number. */
+  readonly incarnations: ReadonlyMap<number, string>;
+  readonly beforeAt: number;
+  readonly catalogGrew: boolean;
+}
+
 interface Planned {
   readonly batch: WriteBatch;
   readonly target: Target;
@@ -50,16 +60,24 @@ interface Planned {
   readonly firstKey: number;
 }
 
+export interface WriterOptions {
+  /** What is known of this process's leases; kept up here. */
+  readonly leaseWrites: LeaseWrites;
+  /** Time of the newest change that this process knows of, in microseconds. */
+  readonly lastUs: () => number;
+  /** Told after each write how many milliseconds the sequencer took, most of it waiting for others. */
+  readonly onSealed: (waitMs: number) => void;
+}
+
 export class Writer {
   readonly #database: Database;
   readonly #numbers: Numbers;
-  readonly #onSealed: (waitMs: number) => void;
+  readonly #options: WriterOptions;
 
-  /** @param onSealed told after each write how many milliseconds the sequencer took, most of it waiting for others */
-  constructor(database: Database, onSealed: (waitMs: number) => void = () => undefined) {
+  constructor(database: Database, options: WriterOptions) {
     this.#database = database;
     this.#numbers = new Numbers(database);
-    this.#onSealed = onSealed;
+    this.#options = options;
   }
 
   /**
@@ -71,18 +89,17 @@ export class Writer {
     const keys: SoughtKey[] = [];
     const planned: Planned[] = [];
     for (const { batch, writer } of writes) planned.push(await this.#plan(batch, writer, keys));
-    const written = await this.#database.transaction(async (client) => {
+    const writers = writes.flatMap(({ writer }) => writer ?? []);
+    const incarnations = new Map(planned.map(({ target, batch }) => [target.inc, batch.incarnation.id]));
+    const written = await this.#transaction(writers, async (client) => {
       const targets = new Map(planned.map(({ target }) => [followKey(target), target]));
       const found = await find(client, keys, [...targets.values()]);
-      const ids = await this.#numbers.claimIds(client, newRows(planned, found.rows));
-      const set = new WriteSet(ids.newId);
+      const set = new WriteSet(await this.#numbers.claimIds(client, newRows(planned, found.rows)));
       const counts = planned.map((one) => gather(set, one, found));
-      ids.giveBack();
       const renamed = planned.filter(({ isRenamed }) => isRenamed).map(rename);
-      const writers = writes.flatMap(({ writer }) => writer ?? []);
-      const rest = { writers, beforeAt: found.atUs, catalogGrew: renamed.length > 0 };
-      return { counts, lastUs: await this.#execute(client, set, rest, renamed) };
-    }, byIndexOnly);
+      const rest = { writers, incarnations, beforeAt: found.atUs, catalogGrew: renamed.length > 0 };
+      return { counts, ...(await this.#execute(client, set, rest, renamed)) };
+    });
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
   }
@@ -99,7 +116,8 @@ export class Writer {
     const shard = checkShard(incarnation, writer);
     const inc = await this.#numbers.knownIncarnation(incarnation);
     if (inc === undefined) return { lastUs: undefined, deleted: 0, isDone: true };
-    return this.#database.transaction(async (client) => {
+    const writers = writer === undefined ? [] : [writer];
+    return this.#transaction(writers, async (client) => {
       const followed = await followedTypes(client, shard, inc, type);
       const set = new WriteSet(noNewRow);
       const { found, atUs } = await rowsToForget(client, shard, inc, [...followed.keys()]);
@@ -115,14 +133,15 @@ export class Writer {
       }
       for (const { t, namespace, name, row } of found) set.delete(changes.get(t)!, { namespace, name }, row);
       const isDone = found.length < forgottenAtOnce;
-      const rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'> = {
-        writers: writer === undefined ? [] : [writer],
+      const rest = {
+        writers,
+        incarnations: new Map([[inc, incarnation]]),
         beforeAt: atUs,
         catalogGrew: isDone && followed.size > 0,
       };
       const last = isDone ? unfollow(shard, inc, [...followed.keys()]) : [];
-      return { lastUs: await this.#execute(client, set, rest, last), deleted: found.length, isDone };
-    }, byIndexOnly);
+      return { ...(await this.#execute(client, set, rest, last)), deleted: found.length, isDone };
+    });
   }
 
   async #plan(batch: WriteBatch, writer: ShardWriter | undefined, keys: SoughtKey[]): Promise<Planned> {
@@ -138,17 +157,34 @@ export class Writer {
     return { batch, target, isRenamed, upserts, firstKey };
   }
 
+  /** Runs a write, and notes how often each lease has written. @throws GatewayError, ShardsLostError (rejects) */
+  async #transaction<Result extends Sealed>(
+    writers: readonly ShardWriter[],
+    work: (client: ClientBase) => Promise<Result>,
+  ): Promise<Result> {
+    const { leaseWrites } = this.#options;
+    const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()];
+    try {
+      const result = await this.#database.transaction(work, byIndexOnly);
+      for (const writer of distinct) leaseWrites.committed(writer, result.writes.get(writerKey(writer))!);
+      return result;
+    } catch (error) {
+      this.#numbers.forget();
+      if (!(error instanceof ShardsLostError)) for (const writer of distinct) leaseWrites.failed(writer);
+      throw error;
+    }
+  }
+
   /**
    * Writes and commits everything, the log last.
    * @param more statements that run before the log is written
-   * @returns the time of the last change in microseconds; undefined when nothing changed
    */
   async #execute(
     client: ClientBase,
     set: WriteSet,
-    rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
+    { writers, ...rest }: SealedRest,
     more: readonly Statement[],
-  ): Promise<number | undefined> {
+  ): Promise<Sealed> {
     const statements = [...keepBodies(set, rest.beforeAt), ...deleteRows(set)];
     if (hasRowsToCopy(set)) {
       await run(client, statements.splice(0));
@@ -156,9 +192,17 @@ export class Writer {
     }
     statements.push(...writeRows(set), ...countRows(set), ...countTerms(set), ...writeFollows(set), ...more);
     const catalogGrew = set.changesCatalog || rest.catalogGrew;
-    const { lastUs, waitMs } = await commitSealed(client, statements, { ...rest, log: set.log, catalogGrew });
-    this.#onSealed(waitMs);
-    return lastUs;
+    const { leaseWrites, lastUs, onSealed } = this.#options;
+    const sealed = await commitSealed(client, statements, {
+      ...rest,
+      writers: writers.map((writer) => ({ ...writer, ...leaseWrites.of(writer) })),
+      types: new Map([...set.follows.values()].map(({ target }) => [target.t, target.type])),
+      afterUs: lastUs(),
+      log: set.log,
+      catalogGrew,
+    });
+    onSealed(sealed.waitMs);
+    return sealed;
   }
 }
 
