@@ -40,7 +40,9 @@ function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClu
   };
   return {
     facts({ metadata: { name } }: HubObject) {
-      const record = store.list().find(({ spec }) => spec.source === source && spec.originalName === name);
+      const isMeant = ({ spec }: ClusterRecord): boolean => spec.source === source && spec.originalName === name;
+      const first = store.get(name);
+      const record = first !== undefined && isMeant(first) ? first : store.list().find(isMeant);
       if (record === undefined) return undefined;
       return factsOf(record, stateOf(record.spec.uid));
     },

@@ -17,7 +17,7 @@ import {
   textAt,
   type OwnerReference,
 } from '../objects.ts';
-import type { Dependency } from '../policies/lifecycle-object.ts';
+import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
 import type { Outcome } from '../queue/work-queue.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
@@ -37,7 +37,6 @@ export interface LifecycleController {
   reconcile(name: string): Promise<Outcome>;
 }
 
-const finalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
 
 /** How far a lifecycle came. */
 interface Step {
@@ -69,7 +68,8 @@ export function makeLifecycleController(parts: LifecycleControllerParts): Lifecy
       if (cluster !== undefined && isDeleting(cluster)) return 'done';
       await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: true });
       const { step, references } = await advance(parts, lifecycle, cluster);
-      await tell(parts.writer, lifecycle, cluster, step, references);
+      // The event of the new PediaCluster brings the lifecycle here again, and then both conditions are told at once.
+      if (step.done !== 'created') await tell(parts.writer, lifecycle, cluster, step, references);
       return step.outcome ?? 'done';
     },
   };
@@ -188,8 +188,8 @@ async function tell(
   await writer.patch(lifecycles, lifecycle, { status }, '/status');
 }
 
-function createdOf({ reason, message = '', done }: Step): Finding {
-  return { type: 'Created', status: done === 'created' ? 'True' : 'False', reason, message };
+function createdOf({ reason, message = '' }: Step): Finding {
+  return { type: 'Created', status: 'False', reason, message };
 }
 
 /** Of a PediaCluster that is there: whether this lifecycle made it, or found it. */
