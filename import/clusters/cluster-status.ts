@@ -85,8 +85,10 @@ function syncedGroups(
     const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
     return index < 0 ? named.length : index;
   };
+  // Events that are indexed for eventsInvolvedResources are no type of Clusterpedia's.
+  const isShown = (type: SyncedType): boolean => type.kind !== 'Event' || place(type) < named.length;
   return groups.flatMap((group) => {
-    const own = types.filter((type) => type.group === group).toSorted((a, b) => place(a) - place(b));
+    const own = types.filter((type) => type.group === group && isShown(type)).toSorted((a, b) => place(a) - place(b));
     if (own.length === 0) return [];
     return [{ group, resources: own.map((type) => syncedResource(type, timesOf(cluster, type))) }];
   });

@@ -37,7 +37,6 @@ export interface LifecycleController {
   reconcile(name: string): Promise<Outcome>;
 }
 
-
 /** How far a lifecycle came. */
 interface Step {
   readonly reason: string;

@@ -6,7 +6,8 @@ import { after, before, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditEvent, Member } from '../../controlplane/fixture.ts';
 import { gatewayAccount } from '../../hub/objects.ts';
-import { eventually, hasReason, paths, read, startImportSite, type ImportSite, type Json } from './import-site.ts';
+import { eventually as eventuallyWithin, type Ask } from '../../site/polling.ts';
+import { hasReason, paths, read, startImportSite, type ImportSite, type Json } from './import-site.ts';
 
 const sources = Number(process.env['PORTCULLIS_IMPORT_SOURCES'] ?? 500);
 const restSeconds = Number(process.env['PORTCULLIS_IMPORT_REST_SECONDS'] ?? 20);
@@ -15,6 +16,9 @@ const answering = 10;
 const account = `system:serviceaccount:${gatewayAccount.namespace}:${gatewayAccount.name}`;
 const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete']);
 const secrets = '/api/v1/namespaces/sources/secrets';
+/** Even a machine that does much else must be through by then. */
+const eventually = <T>(what: string, ask: Ask<T>): Promise<T> =>
+  eventuallyWithin(what, ask, { timeoutMs: 90_000 + sources * 200, everyMs: 500 });
 let site: ImportSite;
 let hub: Member;
 
@@ -79,7 +83,8 @@ function told(t: TestContext, what: string, events: readonly AuditEvent[]): void
 async function allHave(path: string, type: string): Promise<boolean> {
   const { items }: { items: Json[] } = await read(hub, path);
   return (
-    items.length === sources && items.every(({ status }) => status?.conditions?.some((each: Json) => each.type === type))
+    items.length === sources &&
+    items.every(({ status }) => status?.conditions?.some((each: Json) => each.type === type))
   );
 }
 
@@ -89,14 +94,16 @@ test('hundreds of sources that are there at once are all imported', async (t) =>
   const mark = await hub.auditMark();
   const startedMs = performance.now();
   await hub.apply(policy);
-  const tell = (what: string): void => t.diagnostic(`${what} after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+  const tell = (what: string): void =>
+    t.diagnostic(`${what} after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
   await eventually('all are imported', async () => (await read(hub, paths.clusters)).items.length === sources);
   tell(`${sources} PediaClusters`);
   await eventually('all lifecycles say so', () => allHave(paths.lifecycles, 'Updating'));
   await eventually('all clusters have a status', () => allHave(paths.clusters, 'Ready'));
   tell('all conditions');
   await hasReason(hub, `${paths.policies}/many`, 'Reconciling', 'ReconcileSourceResourceAndLifecycle');
-  for (let index = 0; index < answering; index += 1) await hasReason(hub, `${paths.clusters}/s-${index}`, 'Ready', 'Ready');
+  for (let index = 0; index < answering; index += 1)
+    await hasReason(hub, `${paths.clusters}/s-${index}`, 'Ready', 'Ready');
   told(t, 'until then', await requestsSince(mark));
 });
 
@@ -112,5 +119,8 @@ test('at rest nothing is written to the hub but the Leases', async (t) => {
   await delay(restSeconds * 1000);
   const events = await requestsSince(mark);
   told(t, `at rest, ${restSeconds} s`, events);
-  assert.deepEqual(writesOf(events).map(({ verb, requestURI }) => `${verb} ${requestURI}`), []);
+  assert.deepEqual(
+    writesOf(events).map(({ verb, requestURI }) => `${verb} ${requestURI}`),
+    [],
+  );
 });
