@@ -99,17 +99,20 @@ export async function installClusterpedia(hub: Member): Promise<Clusterpedia> {
 
 /** Its `internalstorage-config.yaml`, which is JSON here. */
 async function writeStorageConfig(postgres: PostgresServer): Promise<string> {
-  const { hostname, port, username, password, pathname } = new URL(await postgres.createDatabase('clusterpedia'));
-  const file = path.join(postgres.directory, 'internalstorage-config.yaml');
-  const database = pathname.slice(1);
+  // It writes the password unquoted into its connection string, so it must be one word.
+  await postgres.run("CREATE ROLE clusterpedia LOGIN PASSWORD 'oneword'");
+  await postgres.createDatabase('clusterpedia');
+  await postgres.run('ALTER DATABASE clusterpedia OWNER TO clusterpedia');
   const config = {
     type: 'postgres',
-    host: hostname,
-    port,
-    user: username,
-    password: decodeURIComponent(password),
-    database,
+    host: '127.0.0.1',
+    port: String(postgres.port),
+    user: 'clusterpedia',
+    password: 'oneword',
+    database: 'clusterpedia',
+    sslMode: 'disable',
   };
+  const file = path.join(postgres.directory, 'internalstorage-config.yaml');
   writeFileSync(file, JSON.stringify(config));
   return file;
 }

@@ -23,7 +23,6 @@ const missing = missingPrograms();
 if (missing !== undefined) throw new Error(missing);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-const samples = ['cluster-api', 'karmada', 'kubevela', 'vcluster'];
 let site: ImportHub;
 let hub: Member;
 let member: Member;
@@ -34,7 +33,10 @@ before(async () => {
   hub = site.hub;
   member = site.plane.member('m1');
   clusterpedia = await installClusterpedia(hub);
-  await hub.apply(...['cluster-api-clusters.yaml', 'karmada-clusters.yaml'].map(definitionFile));
+  // Of several versions Clusterpedia takes any, another one after each start.
+  const clusterApi = definitionFile('cluster-api-clusters.yaml') as Json;
+  for (const version of clusterApi.spec.versions) version.served = version.storage;
+  await hub.apply(clusterApi, definitionFile('karmada-clusters.yaml'));
   for (const name of ['ns1', 'team', 'vela-system', 'karmada-cluster'])
     await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const path of [capi, '/apis/cluster.karmada.io/v1alpha1/clusters'])
@@ -100,7 +102,11 @@ function shown({ kind, metadata, spec, status = {} }: Json): Json {
   const owners = (metadata.ownerReferences ?? []).map(({ uid: _uid, ...owner }: Json) => owner);
   const { name, labels, annotations, finalizers } = metadata;
   const conditions = Object.fromEntries(
-    (status.conditions ?? []).map(({ type, status: value, reason }: Json) => [type, `${value} ${reason}`]),
+    (status.conditions ?? []).map(({ type, status: value, reason }: Json) => [
+      type,
+      // Clusterpedia says now and then that a cluster existed which it has just made itself.
+      `${value} ${reason.replace('PediaClusterExisted', 'PediaClusterCreated')}`,
+    ]),
   );
   const { apiserver, version, shardingName, references } = status;
   const synced = (status.syncResources ?? []).map(({ group, resources }: Json) => [
@@ -137,7 +143,7 @@ async function settled(wanted: number): Promise<readonly Json[]> {
     const text = JSON.stringify(now);
     const same = text === last;
     last = text;
-    const ready = now.filter(({ conditions }) => conditions.Ready === 'True Ready').length;
+    const ready = now.filter(({ conditions, synced }) => conditions.Ready === 'True Ready' && synced.length > 0).length;
     await delay(3_000);
     return same && ready === wanted ? now : undefined;
   }).catch(async (error: unknown) => {

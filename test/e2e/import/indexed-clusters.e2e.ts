@@ -19,7 +19,6 @@ import {
   type Json,
 } from './import-site.ts';
 
-const merge = { 'content-type': 'application/merge-patch+json' };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const cluster = (name: string): string => `${paths.clusters}/${name}`;
 const pods = [{ group: '', resources: ['pods'] }];
