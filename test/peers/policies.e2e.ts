@@ -59,9 +59,9 @@ async function putSources(): Promise<void> {
   const config = readFileSync(member.adminKubeconfig, 'utf8');
   const { clusters, users } = parse(config) as Json;
   const certificates = {
-    'certificate-authority': base64(clusters[0].cluster['certificate-authority-data']),
-    'client-certificate': base64(users[0].user['client-certificate-data']),
-    'client-key': base64(users[0].user['client-key-data']),
+    'certificate-authority': String(clusters[0].cluster['certificate-authority-data']),
+    'client-certificate': String(users[0].user['client-certificate-data']),
+    'client-key': String(users[0].user['client-key-data']),
   };
   const x509 = { 'cluster.core.oam.dev/cluster-credential-type': 'X509Certificate' };
   const pair = { 'tls.crt': base64(member.adminCertPem), 'tls.key': base64(member.adminKeyPem) };

@@ -59,7 +59,8 @@ export interface ImportSiteOptions extends Partial<ControlPlaneOptions> {
 }
 
 const clusterpediaNamespace = 'clusterpedia-system';
-const gatewayArgs = ['--import-policies', '--sources', 'pediacluster'];
+const gatewayArgs = ['--import-policies'];
+const sources = ['--sources', 'pediacluster'];
 
 /** A hub with one gateway. */
 export async function startImportSite(options: ImportSiteOptions = {}): Promise<ImportSite> {
@@ -99,7 +100,8 @@ export async function startImportHub(options: ImportSiteOptions = {}): Promise<I
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
       const dataDir = further.dataDir ?? path.join(plane.dir, `gateway-${gateways.length + 1}`);
-      const args = [...gatewayArgs, ...(options.gateway?.args ?? []), ...(further.args ?? [])];
+      const given = [...(options.gateway?.args ?? []), ...(further.args ?? [])];
+      const args = [...gatewayArgs, ...(given.includes('--sources') ? [] : sources), ...given];
       const gateway = await startHubGateway(kubeconfig, authority, dataDir, { ...options.gateway, ...further, args });
       gateways.push(gateway);
       return gateway;

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { http1Client } from '../../clients/stream-client.ts';
+import { openDefinition } from './definitions.ts';
 import {
   condition,
   eventually,
@@ -84,25 +85,9 @@ async function syncedNames(name: string): Promise<readonly string[]> {
   return groups.flatMap(({ group, resources }: Json) => resources.map((each: Json) => `${each.name}.${group}`));
 }
 
-function widgets(plural: string): object {
-  const kind = plural[0]!.toUpperCase() + plural.slice(1, -1);
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.example.io` },
-    spec: {
-      group: 'example.io',
-      scope: 'Namespaced',
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  };
-}
-
 test('every type of a cluster can be asked for, and all custom types as they come and go', async () => {
   const { apply, request } = site.plane.member('m1');
-  await apply(widgets('widgets'));
+  await apply(openDefinition('widgets.example.io', 'Widget', 'Namespaced', 'v1'));
   await put('everything', { syncResources: [{ group: '*', resources: ['*'] }] });
   await put('custom', { syncResources: [], syncAllCustomResources: true });
   await eventually('many types', async () => {
@@ -110,7 +95,7 @@ test('every type of a cluster can be asked for, and all custom types as they com
     return ['pods.', 'secrets.', 'deployments.apps', 'widgets.example.io'].every((each) => names.includes(each));
   });
   await eventually('custom types', async () => (await syncedNames('custom')).join() === 'widgets.example.io');
-  await apply(widgets('gadgets'));
+  await apply(openDefinition('gadgets.example.io', 'Gadget', 'Namespaced', 'v1'));
   await eventually('a new type', async () => (await syncedNames('custom')).includes('gadgets.example.io'));
   await request('DELETE', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.io');
   await eventually('a type that went', async () => (await syncedNames('custom')).join() === 'gadgets.example.io');

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
+import { openDefinition } from './definitions.ts';
 import {
   eventually,
   condition,
@@ -32,35 +33,13 @@ before(async () => {
     ['Place', 'places', 'Cluster'],
     ['Hidden', 'hiddens', 'Namespaced'],
   ] as const)
-    await hub.apply(definition(kind, plural, scope));
+    await hub.apply(openDefinition(`${plural}.example.io`, kind, scope, 'v1'));
   for (const path of [things, '/apis/example.io/v1/places', '/apis/example.io/v1/hiddens'])
     await eventually(`the hub serves ${path}`, async () => (await hub.request('GET', path)).status === 200);
   await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } });
 });
 
 after(() => site?.stop());
-
-function definition(kind: string, plural: string, scope: string): object {
-  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.example.io` },
-    spec: {
-      group: 'example.io',
-      names: { kind, plural, singular: kind.toLowerCase() },
-      scope,
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec: open } } },
-        },
-      ],
-    },
-  };
-}
 
 /** Makes the object or changes its spec. */
 async function put(collection: string, object: Json): Promise<string> {
