@@ -208,7 +208,10 @@ test('whichever version of a type the hub prefers, the cluster is imported, and 
   const made = JSON.parse(answer.body);
   const status = { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] };
   await hub.request('PUT', `${source}/c1/status`, { ...made, status });
-  await hub.apply(secret('ns1', 'c1-kubeconfig', { value: readFileSync(member.adminKubeconfig, 'utf8') }));
+  await hub.apply({
+    ...secret('ns1', 'c1-kubeconfig', { value: readFileSync(member.adminKubeconfig, 'utf8') }),
+    type: 'cluster.x-k8s.io/secret',
+  });
   const before = await eventually('it is imported', () => read(hub, cluster('capi-ns1-c1')));
   assert.equal((await read(hub, lifecycle('capi-ns1-c1'))).spec.source.version, 'v1beta1');
   const both = structuredClone(definition);
