@@ -1,4 +1,5 @@
 // The controllers of policies and lifecycles with what they watch: which event brings which object to which of them.
+import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { resourceKey } from '../cache/hub/hub-paths.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
@@ -10,7 +11,6 @@ import { makeFollowedTypes } from './hub/followed-types.ts';
 import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
-import { followedFields } from './lifecycles/pedia-cluster-body.ts';
 import { controllerOf, isDeleting, isPolicy, lifecycles, pediaClusters, policies, textAt } from './objects.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
 import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
@@ -85,6 +85,7 @@ class PolicyControllers {
     const lifecycleController = makeLifecycleController({
       writer,
       types: this.#types,
+      policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       pediaClusters: () => this.#pediaClusters.objects,
       onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
@@ -137,10 +138,10 @@ class PolicyControllers {
   // Which event brings what
 
   #onPolicy(change: ObjectChange): void {
-    const { object } = change;
-    const isSpec = change.type !== 'MODIFIED' || generationOf(change.old) !== generationOf(object);
-    if (isSpec || isDeleting(object)) this.#addPolicy(object.metadata.name);
-    if (change.type === 'DELETED') this.#addLifecyclesOf(object.metadata.name);
+    const { name } = change.object.metadata;
+    if (isOther(change) || isDeleting(change.object)) this.#addPolicy(name);
+    // Lifecycles have the spec; what annotations ask for they read from the policy.
+    if (change.type === 'DELETED' || isAnnotated(change)) this.#addLifecyclesOf(name);
   }
 
   /** Status apart, every change of a lifecycle is looked at by its policy, too, which undoes what it did not write. */
@@ -160,11 +161,7 @@ class PolicyControllers {
   }
 
   #onPediaCluster(change: ObjectChange): void {
-    const { object } = change;
-    const isSame =
-      change.type === 'MODIFIED' &&
-      followedFields.every((field) => textAt(object, 'spec', field) === textAt(change.old, 'spec', field));
-    if (!isSame) this.#addLifecycle(object.metadata.name);
+    if (isOther(change) || isDeleting(change.object)) this.#addLifecycle(change.object.metadata.name);
   }
 
   /** Discovery changes with a definition: what was not served may be, and another version may be preferred. */
@@ -217,4 +214,23 @@ class PolicyControllers {
     for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
     for (const name of this.#lifecycles.objects.keys()) this.#addLifecycle(name);
   }
+}
+
+/** Whether more than the status has changed. */
+function isOther(change: ObjectChange): boolean {
+  if (change.type !== 'MODIFIED') return true;
+  const { object, old } = change;
+  return (
+    generationOf(old) !== generationOf(object) ||
+    !isDeepStrictEqual(old.metadata.labels, object.metadata.labels) ||
+    isAnnotated(change)
+  );
+}
+
+/** Whether annotations of an object that was there have changed. */
+function isAnnotated(change: ObjectChange): boolean {
+  return (
+    change.type === 'MODIFIED' &&
+    !isDeepStrictEqual(change.old.metadata.annotations, change.object.metadata.annotations)
+  );
 }

@@ -1,30 +1,33 @@
 // The types that policies read, each followed once however many policies use it, and no longer than one does.
-import type { HubClient, HubObjects } from '../../cache/hub/hub-types.ts';
+import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 import type { ResourceType } from './hub-writer.ts';
 
+/** A type, or those of its objects that the selectors choose. */
+export type FollowedType = ResourceType & Pick<WatchedResource, 'labelSelector' | 'fieldSelector'>;
+
 export interface FollowedTypesOptions {
   readonly client: HubClient;
   /** Objects changed; `keys` are `namespace/name`, or `name`. */
-  readonly onObjects: (type: ResourceType, keys: readonly string[]) => void;
+  readonly onObjects: (type: FollowedType, keys: readonly string[]) => void;
   /** A type came to be readable, or is no longer. */
-  readonly onState: (type: ResourceType) => void;
+  readonly onState: (type: FollowedType) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
 export interface FollowedTypes {
   /** The types that this user reads from now on; an empty list ends it. */
-  use(user: string, types: readonly ResourceType[]): void;
+  use(user: string, types: readonly FollowedType[]): void;
   /** The users of a type. */
-  usersOf(type: ResourceType): readonly string[];
+  usersOf(type: FollowedType): readonly string[];
   /** What the user reads; empty when it reads nothing. */
-  typesOf(user: string): readonly ResourceType[];
+  typesOf(user: string): readonly FollowedType[];
   /** Undefined when nobody uses the type. */
-  objects(type: ResourceType): HubObjects | undefined;
-  state(type: ResourceType): ReflectorState | undefined;
+  objects(type: FollowedType): HubObjects | undefined;
+  state(type: FollowedType): ReflectorState | undefined;
   close(): void;
 }
 
@@ -35,9 +38,9 @@ const missingPollMs = 1_000;
 
 export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes {
   const reflectors = new Map<string, Reflector>();
-  const users = new Map<string, readonly ResourceType[]>();
+  const users = new Map<string, readonly FollowedType[]>();
 
-  function follow(type: ResourceType): Reflector {
+  function follow(type: FollowedType): Reflector {
     return startReflector({
       client: options.client,
       resource: type,
