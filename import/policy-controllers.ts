@@ -22,6 +22,8 @@ export interface PolicyControllersOptions {
   readonly timing?: Partial<ReflectorTiming>;
   /** How often everything is looked at again. */
   readonly resyncMs?: number;
+  /** How long the hub's discovery may be behind its definitions. */
+  readonly discoveryLagMs?: number;
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
@@ -33,6 +35,8 @@ const maxBackoffMs = 5_000;
 const unservedMs = 10_000;
 const soonMs = 500;
 const closeLookMs = 20_000;
+/** A hub may tell an old preferred version for so long after the definition has changed. */
+const discoveryLagMs = 5_000;
 const defaultResyncMs = 600_000;
 
 /** Starts them; the function it returns ends them. */
@@ -56,6 +60,8 @@ class PolicyControllers {
   /** All of Clusterpedia's objects are known; before that, one that is not listed yet would look as if it were gone. */
   #ready = false;
   #closeLookUntilMs = 0;
+  /** Groups whose definitions have changed a moment ago. */
+  readonly #looks = new Map<string, NodeJS.Timeout>();
 
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
@@ -107,6 +113,7 @@ class PolicyControllers {
 
   close(): void {
     clearInterval(this.#resync);
+    for (const timer of this.#looks.values()) clearTimeout(timer);
     this.#policyQueue.close();
     this.#lifecycleQueue.close();
     for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
@@ -167,11 +174,21 @@ class PolicyControllers {
   /** Discovery changes with a definition: what was not served may be, and another version may be preferred. */
   #onDefinition({ object }: ObjectChange): void {
     const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
-    this.#discovery.forget(group);
     this.#closeLookUntilMs = performance.now() + closeLookMs;
     for (const reflector of [this.#policies, this.#lifecycles, this.#pediaClusters]) {
       if (object.metadata.name === `${reflector.resource.resource}.${reflector.resource.group}`) reflector.lookAgain();
     }
+    this.#lookAgain(group);
+    clearTimeout(this.#looks.get(group));
+    this.#looks.set(
+      group,
+      setTimeout(() => this.#lookAgain(group), this.#options.discoveryLagMs ?? discoveryLagMs).unref(),
+    );
+  }
+
+  /** Asks what the hub serves of a group, for the policies that name it. */
+  #lookAgain(group: string): void {
+    this.#discovery.forget(group);
     for (const [name, policy] of this.#policies.objects) {
       const groups = [policy['spec'], ...((policy['spec'] as { references?: unknown[] }).references ?? [])];
       const named = [textAt(groups[0], 'source', 'group'), ...groups.slice(1).map((each) => textAt(each, 'group'))];
