@@ -1,5 +1,5 @@
-// What a policy may ask for beyond Clusterpedia's fields. It stands in annotations, so that the type stays Clusterpedia's
-// and Clusterpedia ignores it.
+// What a policy may ask for beyond Clusterpedia's fields. It stands in annotations, so that the type stays
+// Clusterpedia's and Clusterpedia ignores it.
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 
 const prefix = 'import.portcullis.io';

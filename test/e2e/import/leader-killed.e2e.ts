@@ -1,6 +1,6 @@
 // Two gateways, of which the one that leads is killed again and again in the middle of clusters' lives: when they are
-// found, initialized, get another credential and end. PORTCULLIS_IMPORT_KILLS says how often (8), PORTCULLIS_IMPORT_SEED
-// gives other moments.
+// found, initialized, get another credential and end. PORTCULLIS_IMPORT_KILLS says how often (8),
+// PORTCULLIS_IMPORT_SEED gives other moments.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// Secrets whose values are marked go through everything that can fail while a cluster is imported, is followed and ends.
-// The marks may be in the PediaCluster's fields for credentials, which is what they are for, and nowhere else.
+// Secrets whose values are marked go through everything that can fail while a cluster is imported, is followed and
+// ends. The marks may be in the PediaCluster's fields for credentials, which is what they are for, and nowhere else.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// The sample policies for Open Cluster Management, Argo CD, Rancher and Clusternet, as somebody applies them who has one
-// of these on the hub, with a real cluster behind; a policy of one's own; versions of a type; and a cluster that a
+// The sample policies for Open Cluster Management, Argo CD, Rancher and Clusternet, as somebody applies them who has
+// one of these on the hub, with a real cluster behind; a policy of one's own; versions of a type; and a cluster that a
 // native source finds, too.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -35,6 +35,7 @@ let member: Member;
 
 before(async () => {
   site = await startImportSite({
+    members: ['m1', 'm2'],
     sourceRules: [{ apiGroups: sourceGroups, resources: ['*'], verbs: ['list', 'watch'] }],
     gateway: { args: ['--sources', 'cluster-api,pediacluster'] },
   });
@@ -209,7 +210,7 @@ test('whichever version of a type the hub prefers, the cluster is imported, and 
   const status = { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] };
   await hub.request('PUT', `${source}/c1/status`, { ...made, status });
   await hub.apply({
-    ...secret('ns1', 'c1-kubeconfig', { value: readFileSync(member.adminKubeconfig, 'utf8') }),
+    ...secret('ns1', 'c1-kubeconfig', { value: readFileSync(site.plane.member('m2').adminKubeconfig, 'utf8') }),
     type: 'cluster.x-k8s.io/secret',
   });
   const before = await eventually('it is imported', () => read(hub, cluster('capi-ns1-c1')));
@@ -226,7 +227,9 @@ test('whichever version of a type the hub prefers, the cluster is imported, and 
 test('a cluster that the gateway finds by itself, too, is in the index once, and its PediaCluster says as what', async () => {
   const { message } = await hasReason(hub, cluster('capi-ns1-c1'), 'SynchroRunning', 'SameCluster');
   assert.equal(message, 'its objects are in the index as cluster "c1"');
-  await member.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'once', namespace: 'default' } });
+  await site.plane
+    .member('m2')
+    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'once', namespace: 'default' } });
   const { url, caPem } = site.gateway;
   const client = http1Client({ url, caPem, headers: { authorization: `Bearer ${hub.users.carol.token}` } });
   const indexed = async (path: string): Promise<Json> => {
