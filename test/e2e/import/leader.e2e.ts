@@ -55,19 +55,23 @@ const isImported = (name: string): Promise<Json> =>
   eventually(`${name} is imported`, () => read(hub, `${paths.clusters}/${name}`));
 const holder = async (): Promise<string> => (await read(hub, lease))?.spec.holderIdentity ?? '';
 
+/** UIDs of PediaClusters by name: another one is another life. */
+async function uids(): Promise<ReadonlyMap<string, string>> {
+  const { items } = await read(hub, paths.clusters);
+  return new Map(items.map(({ metadata }: Json) => [metadata.name, metadata.uid]));
+}
+
 test('when the gateway that leads is killed the other takes over, and nothing is made anew', async () => {
   for (const index of [1, 2, 3]) await addSource(`before-${index}`);
   for (const index of [1, 2, 3]) await isImported(`before-${index}`);
-  const before = await read(hub, paths.clusters);
+  const before = await uids();
   const first = await holder();
   await site.gateway.stop('SIGKILL');
   await addSource('after-the-kill');
   await isImported('after-the-kill');
   assert.notEqual(await holder(), first);
-  const uids = new Map(
-    (await read(hub, paths.clusters)).items.map(({ metadata }: Json) => [metadata.name, metadata.uid]),
-  );
-  for (const { metadata } of before.items) assert.equal(uids.get(metadata.name), metadata.uid);
+  const after = await uids();
+  for (const [name, uid] of before) assert.equal(after.get(name), uid);
 });
 
 test('a gateway that ends in good order gives the Lease back', async () => {
@@ -85,6 +89,7 @@ test('while Clusterpedia’s controllers hold the Lease nothing is written, and 
     const answer = await hub.request('PATCH', lease, { spec }, { 'content-type': 'application/merge-patch+json' });
     assert.equal(answer.status, 200, answer.body);
   };
+  const made = await uids();
   await hold('clusterpedia');
   const gateway = await site.startGateway();
   await eventually('it sees who leads', () => /"holder":"clusterpedia"/.test(gateway.log()));
@@ -93,4 +98,5 @@ test('while Clusterpedia’s controllers hold the Lease nothing is written, and 
   assert.equal(await read(hub, `${paths.lifecycles}/waits`), undefined);
   await hold('');
   await isImported('waits');
+  for (const [name, uid] of made) assert.equal((await uids()).get(name), uid);
 });
