@@ -36,6 +36,8 @@ export class FakeHub implements HubClient {
   readonly forbidden = new Set<string>();
   /** Answers a write in place of the hub; undefined lets it pass. */
   refuse: (call: HubCall) => HubAnswer | undefined = () => undefined;
+  /** How often each group was asked for. */
+  readonly discoveries = new Map<string, number>();
   readonly #types: FakeType[] = [];
   readonly #objects = new Map<string, Json>();
   readonly #watches = new Set<Watch>();
@@ -60,6 +62,15 @@ export class FakeHub implements HubClient {
       if (name !== collection) continue;
       this.#types[index] = { ...type, versions: type.versions.filter((each) => each !== version) };
       this.put('customresourcedefinitions.apiextensions.k8s.io', { metadata: { name }, spec: { without: version } });
+    }
+  }
+
+  /** Discovery tells this version first from now on. */
+  prefer(collection: string, version: string): void {
+    for (const [index, type] of this.#types.entries()) {
+      if (`${type.resource}.${type.group}` !== collection) continue;
+      const others = type.versions.filter((each) => each !== version);
+      this.#types[index] = { ...type, versions: [version, ...others] };
     }
   }
 
@@ -163,6 +174,7 @@ export class FakeHub implements HubClient {
         resources: served.map(({ resource, singular = '' }) => ({ name: resource, singularName: singular })),
       });
     }
+    this.discoveries.set(group, (this.discoveries.get(group) ?? 0) + 1);
     const described = versions.map((each) => ({ version: each, groupVersion: `${group}/${each}` }));
     return answer(200, isCore ? { versions } : { versions: described, preferredVersion: described[0] });
   }

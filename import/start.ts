@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
-import { startElection, type Election } from '../controllers/leader/lease.ts';
+import { defaultLeaseTiming, startElection, type Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 
@@ -17,6 +17,8 @@ export interface ImportOptions {
   /** Undefined where nothing is indexed: then nobody looks after PediaClusters. */
   readonly clusters: ImportedClusters | undefined;
   readonly log: ControllerLog;
+  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
+  readonly timeScale: number;
 }
 
 export interface Imports {
@@ -25,7 +27,9 @@ export interface Imports {
 }
 
 /** Starts at once; the hub is asked in the background. */
-export function startImports({ client, namespace, shardingName, clusters, log }: ImportOptions): Imports {
+export function startImports(options: ImportOptions): Imports {
+  const { client, namespace, shardingName, clusters, log, timeScale } = options;
+  const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const elect = (name: string, lead: () => () => void): Election => {
     const lease = `${namespace}/${name}`;
@@ -35,6 +39,11 @@ export function startImports({ client, namespace, shardingName, clusters, log }:
       name,
       identity,
       lead,
+      timing: {
+        durationMs: durationMs * timeScale,
+        renewWithinMs: renewWithinMs * timeScale,
+        periodMs: periodMs * timeScale,
+      },
       onLeader: (holder) => log.info({ lease, leads: holder === identity, holder }, 'import: the holder of a Lease'),
       onFault: (fault) => {
         if (fault === undefined) log.info({ lease }, 'import: a Lease can be used');

@@ -145,6 +145,13 @@ export interface ClusterSpec {
   /** Where exactly the cluster was read from, for example file and context. */
   readonly sourceDetail: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** `creationTimestamp` of the object that registers it; absent where there is no such object. */
+  readonly registeredAt?: string;
+  /**
+   * Another record of the same API server that was registered before. Written by the store, and only where one of the
+   * two is a PediaCluster.
+   */
+  readonly sameAs?: Pick<ClusterSpec, 'name' | 'labels' | 'sourceDetail'>;
   readonly endpoint: Endpoint | undefined;
   readonly tls: TlsTrust;
   readonly proxy: ProxyAddress | undefined;

@@ -35,7 +35,7 @@ export interface Election {
 }
 
 /** client-go's defaults, with fewer renewals. */
-const defaultTiming: LeaseTiming = { durationMs: 15_000, renewWithinMs: 10_000, periodMs: 2_500 };
+export const defaultLeaseTiming: LeaseTiming = { durationMs: 15_000, renewWithinMs: 10_000, periodMs: 2_500 };
 
 interface LeaseSpec {
   readonly holderIdentity?: string;
@@ -73,7 +73,7 @@ class LeaseElection implements Election {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#timing = { ...defaultTiming, ...options.timing };
+    this.#timing = { ...defaultLeaseTiming, ...options.timing };
     this.#random = options.random ?? Math.random;
   }
 

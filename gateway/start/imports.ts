@@ -19,7 +19,7 @@ export function startImportsOf(
   const settings = config.hub?.imports;
   if (settings === undefined || hub === undefined) return undefined;
   const clusters = index === undefined ? undefined : importedClusters(store, index);
-  const imports = startImports({ ...settings, client: hub.client, clusters, log });
+  const imports = startImports({ ...settings, client: hub.client, clusters, log, timeScale: config.timeScale });
   closers.push(() => void imports.close());
   return imports;
 }
@@ -40,7 +40,9 @@ function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClu
   };
   return {
     facts({ metadata: { name } }: HubObject) {
-      const record = store.list().find(({ spec }) => spec.source === source && spec.originalName === name);
+      const isMeant = ({ spec }: ClusterRecord): boolean => spec.source === source && spec.originalName === name;
+      const first = store.get(name);
+      const record = first !== undefined && isMeant(first) ? first : store.list().find(isMeant);
       if (record === undefined) return undefined;
       return factsOf(record, stateOf(record.spec.uid));
     },
@@ -64,6 +66,7 @@ function factsOf({ spec, status }: ClusterRecord, state: ClusterState | undefine
   const host = endpoint?.host.includes(':') === true ? `[${endpoint.host}]` : endpoint?.host;
   return {
     problem: spec.problem?.message.replace(`${spec.sourceDetail}: `, ''),
+    sameAs: state === undefined ? spec.sameAs?.name : undefined,
     apiserver: endpoint === undefined ? '' : `${endpoint.scheme}://${host}:${endpoint.port}${endpoint.basePath}`,
     version: status.version,
     health: available && { isHealthy: available.status === 'True', message: available.message },

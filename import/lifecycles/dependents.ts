@@ -31,6 +31,7 @@ export function makeDependents(): Dependents {
   };
 }
 
-function objectKey(type: ResourceType, key: string): string {
-  return `${resourceKey(type)} ${key}`;
+/** Selectors of the type do not count. */
+function objectKey({ group, version, resource }: ResourceType, key: string): string {
+  return `${resourceKey({ group, version, resource })} ${key}`;
 }

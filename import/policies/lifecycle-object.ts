@@ -6,6 +6,9 @@ import { policyGroup } from '../definitions/clusterpedia.ts';
 import type { OwnerReference } from '../../controllers/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
 
+/** Held until its end was seen. A lifecycle has it from the start, which saves a write for each. */
+export const lifecycleFinalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
+
 /** One object that a lifecycle reads; `namespace` is '' for a cluster-scoped one. */
 export interface Dependency extends ResourceType {
   readonly namespace: string;
@@ -47,7 +50,7 @@ export function lifecycleObject(name: string, policy: HubObject, spec: Lifecycle
   return {
     apiVersion: `${policyGroup}/v1alpha1`,
     kind: 'PediaClusterLifecycle',
-    metadata: { name, ownerReferences: [owner] },
+    metadata: { name, ownerReferences: [owner], finalizers: [lifecycleFinalizer] },
     spec,
   };
 }

@@ -1,6 +1,7 @@
 // Keeps the index of all selected clusters up to date: starts to copy a cluster when its record appears, and stops when
 // it goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of unknown
 // clusters are kept until all sources were read.
+import { makeBackoff } from '../../lib/backoff.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { ShardWriter, StoredType } from '../stores/store.ts';
@@ -90,7 +91,7 @@ class FollowedClusters implements SyncHandle {
   #stored: readonly StoredType[];
 
   constructor(options: SyncOptions, types: StoredTypes, stored: readonly StoredType[]) {
-    const { clusters, log } = options;
+    const { clusters } = options;
     this.#options = options;
     this.#types = types;
     this.#lists = options.lists ?? makeSharedGate(listsAtOnce);
@@ -102,9 +103,7 @@ class FollowedClusters implements SyncHandle {
     });
     for (const record of clusters.list()) this.#consider(record);
     if (options.keepsUnknown === true) return;
-    void this.#forgetUnknown().catch((error: unknown) => {
-      log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
-    });
+    void this.#insist({ detail: 'of unknown clusters' }, () => this.#forgetUnknown());
   }
 
   state(): readonly ClusterState[] {
@@ -209,17 +208,33 @@ class FollowedClusters implements SyncHandle {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
     this.#stored = this.#stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
-    const ending = this.#closeAndForget(uid, entry).catch((error: unknown) => {
-      this.#options.log.warn(
-        { cluster: name, detail: messageOf(error) },
-        'index: the rows of a removed cluster could not be forgotten yet',
-      );
-    });
+    const ending = this.#insist({ cluster: name }, () => this.#closeAndForget(uid, entry));
     this.#endings.set(name, ending);
     void ending.then(() => {
       if (this.#endings.get(name) === ending) this.#endings.delete(name);
     });
     this.#changed();
+  }
+
+  /**
+   * Forgets until it succeeds or this is closed: rows that stayed would be in answers, and a PediaCluster would never
+   * end.
+   * @param of which rows, for the log
+   */
+  async #insist(of: object, forget: () => Promise<void>): Promise<void> {
+    const { signal } = this.#closing;
+    const { firstBackoffMs, maxBackoffMs } = this.#timing;
+    const waits = makeBackoff(firstBackoffMs, maxBackoffMs, this.#options.random ?? Math.random);
+    for (;;) {
+      try {
+        await forget();
+        return;
+      } catch (error) {
+        this.#options.log.warn({ ...of, fault: messageOf(error) }, 'index: rows could not be forgotten yet');
+        if (signal.aborted) return;
+        await pause(waits.next(), signal);
+      }
+    }
   }
 
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {

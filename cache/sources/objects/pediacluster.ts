@@ -119,9 +119,13 @@ function groupResources(value: unknown): SourceIndexing['resources'] {
     const group = fieldOf(entry, 'group') ?? '';
     if (typeof group !== 'string') return [];
     const versions = textsOf(fieldOf(entry, 'versions'));
-    return textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+    const resources = textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+    // Clusterpedia keeps Events in the rows of what they are about; here they are rows of their own.
+    return textsOf(fieldOf(entry, 'eventsInvolvedResources')).length === 0 ? resources : [...resources, events];
   });
 }
+
+const events = { group: '', resource: 'events', versions: [] };
 
 function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];

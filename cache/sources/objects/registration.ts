@@ -157,6 +157,7 @@ function compileOne(
     source,
     sourceDetail: description.sourceDetail,
     labels: description.labels,
+    ...registeredAt(registration.object),
     ...(description.identityExchange === undefined ? {} : { identityExchange: description.identityExchange }),
     ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
     ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
@@ -193,6 +194,10 @@ function compileOne(
     problem: undefined,
   };
   return { spec: keep(before, spec), planKey };
+}
+
+function registeredAt({ metadata: { creationTimestamp } }: HubObject): Pick<ClusterSpec, 'registeredAt'> {
+  return creationTimestamp === undefined ? {} : { registeredAt: creationTimestamp };
 }
 
 function refuseName({ sourceDetail }: Description): never {

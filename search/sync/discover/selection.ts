@@ -231,9 +231,15 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
     : undefined;
 }
 
-/** What of a cluster is indexed; undefined for nothing, also where another cluster has its name. */
+/**
+ * What of a cluster is indexed; undefined for nothing, also where another cluster has its name, or is the same one and
+ * is indexed.
+ */
 export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
-  return spec.problem?.reason === 'NameConflict' ? undefined : selection(spec);
+  if (spec.problem?.reason === 'NameConflict') return undefined;
+  const { sameAs } = spec;
+  if (sameAs !== undefined && selection({ ...spec, ...sameAs }) !== undefined) return undefined;
+  return selection(spec);
 }
 
 /**
