@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import { build } from 'esbuild-wasm';
 import type { Metafile } from 'esbuild-wasm';
 
@@ -72,12 +73,12 @@ async function buildConsole(to: string): Promise<void> {
     metafile: true,
     logLevel: 'warning',
   });
-  const files = Object.keys(result.metafile.outputs).map((file) => basename(file));
+  const outputs = Object.keys(result.metafile.outputs).map((file) => basename(file));
   const icon = readFileSync(join(here, 'icon.svg'));
   const parts = {
     ICON: hashed('icon.svg', icon),
-    STYLE: nameOf(files, 'style', '.css'),
-    SCRIPT: nameOf(files, 'main', '.js'),
+    STYLE: nameOf(outputs, 'style', '.css'),
+    SCRIPT: nameOf(outputs, 'main', '.js'),
   };
   writeFileSync(join(to, parts.ICON), icon);
   const page = readFileSync(join(here, 'index.html'), 'utf8').replaceAll(
@@ -86,8 +87,8 @@ async function buildConsole(to: string): Promise<void> {
   );
   writeFileSync(join(to, 'index.html'), page);
   writeFileSync(join(to, 'licences.txt'), licences(result.metafile));
-  for (const file of globSync('*', { cwd: to }))
-    if (compressible.test(file) && file !== 'index.html') compress(join(to, file));
+  const files = globSync('*', { cwd: to }).filter((file) => compressible.test(file) && file !== 'index.html');
+  await Promise.all(files.map((file) => compress(join(to, file))));
 }
 
 function nameOf(files: readonly string[], entry: string, ending: string): string {
@@ -96,11 +97,15 @@ function nameOf(files: readonly string[], entry: string, ending: string): string
   return found;
 }
 
-function compress(file: string): void {
+async function compress(file: string): Promise<void> {
   const content = readFileSync(file);
   const best = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
-  writeFileSync(`${file}.br`, brotliCompressSync(content, best));
-  writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+  const [small, older] = await Promise.all([
+    promisify(brotliCompress)(content, best),
+    promisify(gzip)(content, { level: 9 }),
+  ]);
+  writeFileSync(`${file}.br`, small);
+  writeFileSync(`${file}.gz`, older);
 }
 
 const sources = hashOfSources();

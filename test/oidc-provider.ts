@@ -108,6 +108,8 @@ function configurationOf(options: OidcProviderOptions, keys: readonly IssuerKey[
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, ...options.accounts[id] }) }),
+    // Pages of other origins may use the token endpoint, as a provider allows its public clients.
+    clientBasedCORS: () => true,
     // Nobody is asked for consent.
     async loadExistingGrant({ oidc }: { oidc: { client: { clientId: string }; session: { accountId: string } } }) {
       const grant = new (library().Grant)({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });

@@ -12,8 +12,8 @@ export interface Shell {
 const channels = { input: 0, output: 1, errors: 2, status: 3, size: 4 } as const;
 /** A message on this period keeps proxies from ending a shell in which nothing happens. */
 const keepAliveMs = 25_000;
-/** bash where there is one. An exit code is that of the shell that ran. */
-const command = ['sh', '-c', 'if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi'];
+/** bash where there is one. The exit code is that of the shell that ran. */
+const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];
 
 /**
  * Opens a shell in an element.

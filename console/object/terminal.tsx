@@ -105,7 +105,7 @@ function ShellView({ path, container }: { path: string; container: string }): JS
           <State tone="quiet">{ended}</State>
         )}
       </p>
-      <div class="terminal" ref={box} />
+      <div class="shell" ref={box} />
     </>
   );
 }

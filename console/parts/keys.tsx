@@ -32,7 +32,7 @@ export function useKeys(): void {
     let after = '';
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      const isTyping = target.closest('input, textarea, select, [contenteditable], .terminal') !== null;
+      const isTyping = target.closest('input, textarea, select, [contenteditable], .shell') !== null;
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') !== null)
         return;
       if (event.key === '?') open.value = true;

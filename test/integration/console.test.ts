@@ -106,7 +106,7 @@ let off: Site;
 let on: Site;
 before(async () => {
   const users = [{ token: 'alice-token', name: 'alice', groups: ['dev'] }];
-  off = await startSite({ members: 1, users, config: { console: 'false' } });
+  off = await startSite({ members: 1, users, config: { console: false } });
   on = await startSite({ members: 2, users });
 });
 after(() => {
