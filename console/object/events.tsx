@@ -6,7 +6,7 @@ import { LiveTable } from '../live/live-table.ts';
 import type { Row } from '../live/live-table.ts';
 import { kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
-import { CommandLine, Loading, Notice, Problem, State, toneOf } from '../parts/parts.tsx';
+import { CommandLine, Loading, Notice, Problem, State, toneOf, WideTable } from '../parts/parts.tsx';
 
 export function EventsTab({ place, object }: ObjectView): JSX.Element {
   const { uid, name } = object.metadata;
@@ -32,28 +32,30 @@ export function EventsTab({ place, object }: ObjectView): JSX.Element {
         </Notice>
       )}
       {rows.value.length > 0 && (
-        <table class="plain-rows">
-          <thead>
-            <tr>
-              <th scope="col">Type</th>
-              <th scope="col">Reason</th>
-              <th scope="col">Last seen</th>
-              <th scope="col">Message</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.value.map((row) => (
-              <tr key={row.key}>
-                <td>
-                  <State tone={toneOf(text(row, 'Type'))}>{text(row, 'Type')}</State>
-                </td>
-                <td>{text(row, 'Reason')}</td>
-                <td>{text(row, 'Last Seen')}</td>
-                <td class="long">{text(row, 'Message')}</td>
+        <WideTable label="Events">
+          <table class="plain-rows">
+            <thead>
+              <tr>
+                <th scope="col">Type</th>
+                <th scope="col">Reason</th>
+                <th scope="col">Last seen</th>
+                <th scope="col">Message</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {rows.value.map((row) => (
+                <tr key={row.key}>
+                  <td>
+                    <State tone={toneOf(text(row, 'Type'))}>{text(row, 'Type')}</State>
+                  </td>
+                  <td>{text(row, 'Reason')}</td>
+                  <td>{text(row, 'Last Seen')}</td>
+                  <td class="long">{text(row, 'Message')}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </WideTable>
       )}
       <CommandLine line={`${kubectl(place)} events --for ${kubectlName(place)}`} />
     </>

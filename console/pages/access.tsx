@@ -5,7 +5,7 @@ import type { ClusterRules, Verdict } from '../live/rights.ts';
 import { findKind, kinds, loadKinds } from '../live/kinds.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
 import { quoted } from '../live/question.ts';
-import { CommandLine, Loading, Notice, Pairs, Problem, State, Warnings } from '../parts/parts.tsx';
+import { CommandLine, Loading, Notice, Pairs, Problem, State, Warnings, WideTable } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
 import { go, here, place } from '../route.ts';
 import { session } from '../session/session.ts';
@@ -82,7 +82,7 @@ function Matrix({ namespace }: { namespace: string }): JSX.Element {
 
 function MatrixRows({ clusters }: { clusters: readonly ClusterRules[] }): JSX.Element {
   return (
-    <div class="wide-table">
+    <WideTable label="What you may do in each cluster">
       <table class="plain-rows matrix">
         <thead>
           <tr>
@@ -113,7 +113,7 @@ function MatrixRows({ clusters }: { clusters: readonly ClusterRules[] }): JSX.El
           ))}
         </tbody>
       </table>
-    </div>
+    </WideTable>
   );
 }
 

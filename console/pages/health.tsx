@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { paths } from '../kube.ts';
 import { useAnswer, useTitle } from '../live/resource.ts';
-import { CommandLine, Loading, Notice, Problem, State } from '../parts/parts.tsx';
+import { CommandLine, Loading, Notice, Problem, State, WideTable } from '../parts/parts.tsx';
 import type { Tone } from '../parts/parts.tsx';
 import { ApiError, ask, askJson, ownRequests } from '../session/api.ts';
 
@@ -86,7 +86,7 @@ function Copies({ clusters }: Freshness): JSX.Element {
   const toneFor = (status: string, reason: string): Tone =>
     status === 'True' ? 'good' : reason === 'Syncing' ? 'busy' : 'bad';
   return (
-    <div class="wide-table">
+    <WideTable label="Copies in the index">
       <table class="plain-rows">
         <thead>
           <tr>
@@ -113,13 +113,13 @@ function Copies({ clusters }: Freshness): JSX.Element {
           ))}
         </tbody>
       </table>
-    </div>
+    </WideTable>
   );
 }
 
 function Requests(): JSX.Element {
   return (
-    <div class="wide-table">
+    <WideTable label="Requests of this page">
       <table class="plain-rows">
         <thead>
           <tr>
@@ -148,6 +148,6 @@ function Requests(): JSX.Element {
           ))}
         </tbody>
       </table>
-    </div>
+    </WideTable>
   );
 }

@@ -172,6 +172,15 @@ export function Pairs({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
+/** A table that is moved sideways where the screen is too narrow for it, by keys as well. */
+export function WideTable({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div class="wide-table" tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
 /** Text for those who do not see the page, said once when it changes. */
 export function Said({ text }: { text: string }): JSX.Element {
   return (

@@ -98,7 +98,7 @@ function kubeconfigOf(simulators: readonly Simulator[]): object {
 function makeSite(gateway: Gateway, simulators: readonly Simulator[], browser: Browser, folder: string): ConsoleSite {
   const { url } = gateway;
   const tokenOf = (user: string): string => `${user}-token`;
-  const ca = readFileSync(gateway.caFile);
+  const ca = readFileSync(gateway.caFile!);
   const site: ConsoleSite = {
     url,
     gateway,
