@@ -44,6 +44,8 @@ const look = EditorView.theme({
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--selected) !important' },
   '.cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--text)' },
+  '.cm-collapsedLines': { background: 'var(--hover)', color: 'var(--quiet)' },
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '""' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-back)' },
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--good-back)' },
 });

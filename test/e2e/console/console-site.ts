@@ -54,8 +54,15 @@ export interface ConsoleSite {
 const names = ['frankfurt', 'virginia', 'staging'];
 const credential = 'credential-of-the-gateway';
 
-/** Starts everything. `settings` are further keys of the configuration file. */
-export async function startConsoleSite(settings: Readonly<Record<string, unknown>> = {}): Promise<ConsoleSite> {
+/**
+ * Starts everything.
+ * @param settings further keys of the configuration file
+ * @param port of the gateway; 0 for a free one
+ */
+export async function startConsoleSite(
+  settings: Readonly<Record<string, unknown>> = {},
+  port = 0,
+): Promise<ConsoleSite> {
   execFileSync(process.execPath, [join(root, 'console/build.ts')], { stdio: 'inherit' });
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
   const simulators: Simulator[] = [];
@@ -71,7 +78,7 @@ export async function startConsoleSite(settings: Readonly<Record<string, unknown
   writeFileSync(join(folder, 'config.yaml'), stringify({ probeIntervalSeconds: 1, indexResources: '*', ...settings }));
   const config = readConfig({
     config: join(folder, 'config.yaml'),
-    listen: '127.0.0.1:0',
+    listen: `127.0.0.1:${port}`,
     opsListen: '127.0.0.1:0',
     dataDir: join(folder, 'state'),
     kubeconfig: [join(folder, 'members.yaml')],
