@@ -93,7 +93,8 @@ function configurationOf(options: OidcProviderOptions, keys: readonly IssuerKey[
     },
     clients: options.clientIds.map((id) => ({
       client_id: id,
-      application_type: 'native',
+      // A page has an https address, a program of a person's machine an http one.
+      application_type: options.redirectUris.some((uri) => uri.startsWith('https:')) ? 'web' : 'native',
       token_endpoint_auth_method: 'none',
       redirect_uris: options.redirectUris,
       response_types: ['code'],
