@@ -89,15 +89,15 @@ test(
 
 test('an answer with another state is refused before its code is used', needsBrowser, async () => {
   const { page, requests } = await visit('/console/');
-  await page.route(/\/console\/oidc\?/, async (route) => {
-    const url = new URL(route.request().url());
-    if (url.searchParams.get('state') === 'forged') return route.continue();
-    url.searchParams.set('state', 'forged');
-    return route.fulfill({ status: 302, headers: { location: url.href } });
+  // In place of the provider somebody answers who does not know the state.
+  await page.route(`${provider.url}/auth?**`, (route) => {
+    const answer = new URLSearchParams({ code: 'stolen', state: 'forged', iss: provider.url });
+    return route.fulfill({ status: 302, headers: { location: `${site.url}/console/oidc?${answer}` } });
   });
   await page.getByRole('button', button).click();
   await page.getByRole('alert').waitFor();
   assert.match(await page.getByRole('alert').innerText(), /state/);
+  assert.ok(!page.url().includes('stolen'));
   assert.deepEqual(
     requests.filter((url) => url === `${provider.url}/token`),
     [],
