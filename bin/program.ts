@@ -14,6 +14,7 @@ import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
+import { addConsoleFlags } from './console-flags.ts';
 import { addGenerateCrds } from './generate-crds.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addIndexFlags } from './index-flags.ts';
@@ -204,6 +205,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
   addAuditFlags(serve);
   addIndexFlags(serve);
   addTracingFlags(serve);
+  addConsoleFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

@@ -10,6 +10,9 @@ import { makeLocalAnswers } from '../api/local.ts';
 import { chain, selfChain } from '../chain.ts';
 import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
+import type { ConsoleConfig } from '../console/config.ts';
+import { readConsoleAssets } from '../console/assets.ts';
+import { makeConsole } from '../console/console.ts';
 import { startListener } from './tls-server.ts';
 import type { ConnectionGiver, Listener, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -150,12 +153,22 @@ class RunningFrontend implements Frontend {
       log,
       streamReviews: this.#streamReviews,
       answerLocally: this.#makeLocalAnswers(() => dependencies),
+      console: config.console && this.#makeConsole(config.console),
       clusterDomain: config.clusterDomain,
       forwardedSubresources: config.index?.forwardedSubresources,
       firstByteTimeoutMs: config.firstByteTimeoutMs,
       refusing: () => this.#refusing,
     };
     return dependencies;
+  }
+
+  #makeConsole(config: ConsoleConfig): ChainDependencies['console'] {
+    const { users } = this.#parts;
+    return makeConsole({
+      assets: readConsoleAssets(),
+      config,
+      takesCertificates: () => users.clientCa() !== undefined,
+    });
   }
 
   #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {

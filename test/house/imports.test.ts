@@ -19,6 +19,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   distribute: ['controllers', 'auth', 'routing', 'cache', 'http', 'tables', 'lib'],
   sim: ['tables'],
   cli: ['lib'],
+  // Runs in a browser and speaks HTTP to the gateway.
+  console: [],
   // Joins rooms into one executable; nothing imports it.
   bin: ['gateway', 'import', 'cli', 'sim', 'lib'],
   // Speaks HTTP to the gateway; the control planes it measures against are the ones the e2e tests use. The index's
