@@ -8,25 +8,29 @@ import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 import { acceptedForm } from '../accept.ts';
-import { indexDiscovery } from './index-groups.ts';
-import type { IndexSurface } from './index-groups.ts';
+import type { DiscoveryDocuments } from '../discovery/discovery.ts';
+import type { IndexSurface, ProxyingSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from '../request-body.ts';
+import { innerInfo, isForIndex } from './proxying-request.ts';
 
 /**
  * Answers a request for the index and sends the answer itself; resolves when it has been sent or the client has gone.
  */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The two ways to answer a request for the index: from the index's own rows, or by asking a cluster. */
+/** The ways to answer a request for the index: from the index's own rows, or by a cluster. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
+  /** Sends a request about one object, as the caller, to the cluster that has it, and relays its answer. */
+  readonly owner: (state: Authorized, surface: ProxyingSurface) => Promise<void>;
 }
 
 /**
  * Answers one request to the index.
+ * @param discovery the documents of the index's groups
  * @returns an answer for the caller of this function to send, or a promise that resolves when the answer has been sent
  * already
  * @throws GatewayError (or rejects with it), always before any byte was sent
@@ -34,14 +38,17 @@ export interface IndexAnswers {
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  { answer, live }: IndexAnswers,
+  { answer, live, owner }: IndexAnswers,
+  discovery: DiscoveryDocuments,
 ): CompleteResponse | Promise<void> {
+  if (surface.part === 'proxying' && !isForIndex(innerInfo(state, surface), state.inbound.method))
+    return owner(state, surface);
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     acceptedForm(state.headers, ['']);
-    const documents = surface.document === 'group' ? indexDiscovery.groups : indexDiscovery.resources;
+    const documents = surface.document === 'group' ? discovery.groups : discovery.resources;
     return jsonResponse(documents.get(surface.group), state.auditId);
   }
   const { inbound, headers, target, user, auditId, progress, observation } = state;

@@ -8,7 +8,7 @@ import type { Authorized, Dispatched } from '../../exchange.ts';
 import { parseTarget } from '../../request/path.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
-import { gatewayGroup, gatewayVersion } from '../../request/routes.ts';
+import { clustersResource } from '../../request/routes.ts';
 import type { Surface } from '../../request/routes.ts';
 import { attributesOf } from '../../steps/authorize.ts';
 import { forward, forwardAsSelf } from '../../steps/forward.ts';
@@ -42,7 +42,7 @@ export async function askLive(
       'METHOD_NOT_ALLOWED',
       `the index asks a cluster for lists and objects only; watch it below /clusters/${cluster}/proxy`,
     );
-  const outer = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
+  const outer = clustersResource;
   const surface: Extract<Surface, { kind: 'member' }> = {
     kind: 'member',
     cluster,
@@ -58,6 +58,18 @@ export async function askLive(
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;
   const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query }, judged: asked };
+  await sendToCluster(dispatched, dependencies, identity);
+}
+
+/**
+ * Sends an authorized request to the cluster of its surface, by the last steps of the chain, and relays the answer.
+ * @throws GatewayError (rejects), always before any byte was sent
+ */
+export async function sendToCluster(
+  dispatched: Dispatched,
+  dependencies: ChainDependencies,
+  identity: IdentityMode,
+): Promise<void> {
   const located = await locate(dispatched, dependencies);
   if (identity === 'self') await forwardAsSelf(located, dependencies);
   else await forward(impersonate(located, dependencies), dependencies);

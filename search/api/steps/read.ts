@@ -20,7 +20,9 @@ function questionOf(request: IndexRequest): Question | Promise<Question> {
   const { asked } = request;
   switch (asked.part) {
     case 'resources':
-    case 'proxy': {
+    case 'proxy':
+    case 'proxying':
+    case 'cache': {
       const path = innerPath(asked.segments);
       return path.kind === 'objects' ? readObjects(request, path) : readDocument(request, path);
     }

@@ -125,9 +125,14 @@ export function makeSelection(resources: readonly string[] | undefined, clusters
     }
     const { indexing } = cluster;
     if (indexing === undefined) return choice;
+    const { resources: named, allCustomResources } = indexing;
+    if (named.length === 0 && !allCustomResources) return undefined;
     return {
-      resources: indexing.resources.map((each) => ({ ...each, filter: {} })),
-      allCustomResources: indexing.allCustomResources,
+      resources: named.map(({ namespaces, ...each }) => ({
+        ...each,
+        filter: namespaces === undefined ? {} : { namespaces },
+      })),
+      allCustomResources,
     };
   };
 }
