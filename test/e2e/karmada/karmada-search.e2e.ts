@@ -8,16 +8,8 @@ import { eventually } from '../../site/polling.ts';
 import { hubSide } from '../hub/hub-sides.ts';
 import { boxPod, talkingPod } from '../kubectl/pods.ts';
 import type { Outcome, Side } from '../kubectl/sides.ts';
-import {
-  cache,
-  complete,
-  proxying,
-  registry,
-  registryCondition,
-  searchPath,
-  startKarmadaSite,
-  type Json,
-} from './karmada-site.ts';
+import { complete, registry, registryCondition, startKarmadaSite, type Json } from './karmada-site.ts';
+import { cache, proxying, searchPath } from './karmada-paths.ts';
 
 const namespace = 'team-a';
 const configMaps = `/api/v1/namespaces/${namespace}/configmaps`;

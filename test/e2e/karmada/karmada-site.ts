@@ -9,13 +9,9 @@ import { startHubSite } from '../../hub/site.ts';
 import type { HubSite, HubSiteOptions } from '../../hub/site.ts';
 import { eventually } from '../../site/polling.ts';
 import { reviewRights } from '../index/index-objects.ts';
+import { searchGroup as group, searchPath } from './karmada-paths.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
-const group = 'search.karmada.io';
-/** Where Karmada's clients ask. */
-export const searchPath = `/apis/${group}/v1alpha1`;
-export const proxying = `${searchPath}/proxying/karmada/proxy`;
-export const cache = `${searchPath}/search/cache`;
 const secrets = 'karmada-cluster';
 
 /** What is indexed in these tests, as `--index-resources` has it. */

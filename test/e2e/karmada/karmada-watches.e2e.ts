@@ -10,7 +10,8 @@ import { startInformers } from '../kubectl/informer-program.ts';
 import type { InformerProgram, InformerState } from '../kubectl/informer-program.ts';
 import { hubSide } from '../hub/hub-sides.ts';
 import type { Side } from '../kubectl/sides.ts';
-import { complete, karmadaCluster, proxying, registry, searchPath, startKarmadaSite } from './karmada-site.ts';
+import { proxying, searchPath } from './karmada-paths.ts';
+import { complete, karmadaCluster, registry, startKarmadaSite } from './karmada-site.ts';
 
 const namespace = 'informed';
 const configMaps = `/api/v1/namespaces/${namespace}/configmaps`;
