@@ -138,6 +138,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - --sharding-name={{ . }}
 {{- end }}
 {{- end }}
+{{- with .Values.karmada.search }}
+- --karmada-search={{ . }}
+{{- end }}
 {{- if eq .Values.index.store "postgres" }}
 {{- with .Values.index.postgres }}
 - {{ printf "--index-store=postgres://%s@%s:%d/%s?sslmode=%s%s%s" .user .host (int .port) .database .sslmode (ternary "&sslrootcert=/etc/portcullis/index-store-ca/ca.crt" "" (not (empty .caSecretName))) (ternary "&sslcert=/etc/portcullis/index-store-client/tls.crt&sslkey=/etc/portcullis/index-store-client/tls.key" "" (not (empty .clientSecretName))) | quote }}

@@ -84,8 +84,8 @@ test('helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('the ten value sets render as their goldens say', async () => {
-  assert.equal(valueSets().length, 10);
+test('the eleven value sets render as their goldens say', async () => {
+  assert.equal(valueSets().length, 11);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
     assert.equal(code, 0, `${name}: ${stderr}`);
@@ -142,6 +142,10 @@ test('the schema refuses typing mistakes and impossible values, and templates re
       ['index.apiService=true,index.resources=pods,state.sizeLimit=1Gi'],
       /need replicas=1 or index\.store=postgres: in SQLite each replica/,
     ],
+    [['karmada.search=instead'], /search/],
+    [['karmada.search=replace'], /karmada\.search needs the source karmada/],
+    [['karmada.search=replace', 'sources={karmada}'], /karmada\.search needs an index/],
+    [['karmada.searchApiService=true'], /searchApiService=true needs karmada\.search=replace/],
     [['index.store=postgres'], /index\.store=postgres needs index\.resources/],
     [['index.store=postgres,index.resources=pods'], /needs index\.postgres\.host/],
     [['index.store=postgres,index.resources=pods,index.postgres.host=db'], /needs index\.postgres\.existingSecret/],
