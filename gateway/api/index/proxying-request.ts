@@ -17,3 +17,16 @@ export function isForIndex({ isResource, subresource, verb }: RequestInfo, metho
   if (method !== 'GET' && method !== 'HEAD') return false;
   return !isResource || (subresource === '' && (verb === 'get' || verb === 'list' || verb === 'watch'));
 }
+
+/**
+ * The path in a cluster of a request that goes to one, or to all; undefined for a request that the gateway answers
+ * itself.
+ */
+export function pathInCluster(
+  state: Pick<Described, 'surface' | 'inbound' | 'target' | 'upgrade'>,
+): { readonly path: string; readonly segments: readonly string[] } | undefined {
+  const { surface, inbound } = state;
+  if (surface.kind === 'member') return surface;
+  if (surface.kind !== 'index' || surface.part !== 'proxying') return undefined;
+  return isForIndex(innerInfo(state, surface), inbound.method) ? undefined : surface;
+}
