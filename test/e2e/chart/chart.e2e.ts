@@ -18,6 +18,7 @@ const namespaces = [
   'argocd',
   'clusterpedia-system',
   'clusters',
+  'karmada-cluster',
   'karmada-clusters',
   'monitoring',
   'open-cluster-management-credentials',
