@@ -45,7 +45,7 @@ test('the status of a registry follows what the index has of its clusters, and i
   const hub = new FakeHub([type]);
   const scene = start(t, hub);
   hub.put(registriesOf, { metadata: { name: 'r' }, spec: { resourceSelectors: [pods] } });
-  await until(() => /^False NoCluster /.test(scene.said('r', 'Indexed')));
+  await until(() => scene.said('r', 'Indexed').startsWith('False NoCluster '));
   assert.equal(scene.said('r', 'Accepted'), 'True Accepted ');
   scene.set([
     { name: 'm1', missing: [] },
@@ -59,7 +59,7 @@ test('the status of a registry follows what the index has of its clusters, and i
   await until(() => scene.said('r', 'Indexed') === 'True Complete 2 clusters');
   const many = Array.from({ length: 12 }, (_, i) => ({ name: `c${i}`, missing: ['not indexed yet'] }));
   scene.set(many);
-  await until(() => /c9: not indexed yet; and 2 clusters more$/.test(scene.said('r', 'Indexed')));
+  await until(() => scene.said('r', 'Indexed').endsWith('c9: not indexed yet; and 2 clusters more'));
   const { length } = hub.writes;
   // Another registry is written after this change, so the first one has been looked at by then.
   hub.put(registriesOf, { metadata: { name: 's' }, spec: { resourceSelectors: [pods] } });

@@ -391,13 +391,6 @@ describe('sync', () => {
       specOf('m1', 'r1', { indexing, labels: { 'search.portcullis.io/resources': 'pods_secrets' } }),
     ]);
     await until(() => assert.deepEqual(podNames(store), ['a/p1']));
-    // A source that selects resources and names none selects nothing.
-    clusters.apply('s', [specOf('m1', 'r1', { indexing: { resources: [], allCustomResources: false } })]);
-    await until(() => assert.deepEqual(handle.state(), []));
-    const inB = { resources: [{ group: '', resource: 'pod', versions: ['v1'], namespaces: ['b'] }] };
-    clusters.apply('s', [specOf('m1', 'r1', { indexing: { ...inB, allCustomResources: false } })]);
-    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
-    assert.deepEqual(podNames(store), [], 'those of another namespace are not selected');
     clusters.apply('s', [specOf('m1', 'r1', { labels: { 'search.portcullis.io/resources': 'none' } })]);
     await until(() => assert.deepEqual(handle.state(), []));
     await until(() => assert.deepEqual(podNames(store), []));
