@@ -15,6 +15,7 @@ import { reportChart } from './report/report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report/report.ts';
 import { events } from './scenarios/events.ts';
 import { fairness } from './scenarios/fairness.ts';
+import { firstRequestsScenario } from './scenarios/first-requests.ts';
 import { hub } from './scenarios/hub.ts';
 import { memory } from './scenarios/memory.ts';
 import { observability } from './scenarios/observability.ts';
@@ -50,6 +51,7 @@ const scenarios: readonly Scenario[] = [
   stall,
   fairness,
   registrations,
+  firstRequestsScenario,
   hub,
   workers,
   stubRequests,

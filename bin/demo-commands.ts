@@ -16,9 +16,10 @@ interface NamedObject {
 export function demoCommands(parts: {
   readonly gateway: Gateway;
   readonly simulators: readonly Simulator[];
+  readonly users: readonly { readonly name: string; readonly token: string }[];
   readonly kubeconfig: string;
 }): string {
-  const { gateway, simulators, kubeconfig } = parts;
+  const { gateway, simulators, users, kubeconfig } = parts;
   const first = simulators[0]!;
   const second = simulators[1] ?? first;
   const [admin, viewer] = demoUsers;
@@ -29,7 +30,10 @@ export function demoCommands(parts: {
 Portcullis is open: ${simulators.length} simulated cluster${simulators.length === 1 ? '' : 's'} behind ${gateway.url}
 (${simulators.map(({ name }) => name).join(', ')}; metrics at ${gateway.opsUrl}/metrics)
 
-Copy into another terminal:
+Open in a browser, which will not know the demo's own certificate and asks whether to go on:
+
+${users.map(({ name, token }) => `  as ${name.padEnd(4)} ${gateway.url}/console/#token=${token}\n`).join('')}
+Or copy into another terminal:
 
   export KUBECONFIG='${kubeconfig.replaceAll("'", String.raw`'\''`)}'
 

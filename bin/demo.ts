@@ -69,7 +69,7 @@ export async function demo(options: DemoOptions): Promise<number> {
     const gateway = await startGateway(config, makeLog('error'), portcullisVersion());
     const kubeconfig = resolve(options.kubeconfigOut ?? join(dataDir, 'kubeconfig'));
     writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
-    process.stdout.write(demoCommands({ gateway, simulators, kubeconfig }));
+    process.stdout.write(demoCommands({ gateway, simulators, users, kubeconfig }));
     await nextSignal();
     process.stdout.write('\nStopping.\n');
     await gateway.drain();
@@ -139,6 +139,7 @@ function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenF
     limits: readLimitsConfig({}, () => undefined),
     audit: undefined,
     hub: undefined,
+    console: { link: true },
     index: {
       resources: ['*'],
       clusters: undefined,

@@ -1,9 +1,10 @@
-// `portcullis generate crds`: prints Clusterpedia's types, or the one of Karmada's search, for hubs that do not have
-// them. The chart installs the same texts.
+// `portcullis generate crds`: prints Clusterpedia's types and that of collections, or the one of Karmada's search, for
+// hubs that do not have them. The chart installs the same texts.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Terminal } from '../cli/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
+import { collectionDefinition } from '../import/definitions/collections.ts';
 import { resourceRegistryDefinition } from '../import/definitions/karmada.ts';
 
 const examples = `
@@ -11,9 +12,9 @@ Examples:
   $ portcullis generate crds | kubectl apply --server-side -f -
   $ portcullis generate crds --karmada-search | kubectl apply --server-side -f -`;
 
-/** The definitions as YAML documents: Clusterpedia's, and the one of Karmada's search. */
+/** The definitions as YAML documents: Clusterpedia's with that of collections, and the one of Karmada's search. */
 const texts = {
-  clusterpedia: yamlOf(clusterpediaDefinitions),
+  clusterpedia: yamlOf([...clusterpediaDefinitions, collectionDefinition]),
   karmadaSearch: yamlOf([resourceRegistryDefinition]),
 };
 
@@ -37,7 +38,9 @@ export function addGenerateCrds(program: Command, terminal: Terminal): void {
   program.commands
     .find((command) => command.name() === 'generate')
     ?.command('crds')
-    .description("print the CustomResourceDefinitions of Clusterpedia's types, which import policies need")
+    .description(
+      "print the CustomResourceDefinitions of Clusterpedia's types, which import policies need, and of collections",
+    )
     .option('--karmada-search', "print ResourceRegistry of Karmada's search in place of them")
     .addHelpText('after', examples)
     .action(({ karmadaSearch = false }: { readonly karmadaSearch?: boolean }) =>

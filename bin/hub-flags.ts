@@ -2,7 +2,8 @@
 // users of cluster-gateway know; it is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { defaultClusterpediaNamespace } from '../gateway/config/import-config.ts';
+import { defaultClusterpediaNamespace } from '../gateway/config/controllers/import-config.ts';
+import { defaultWorksExecutor, defaultWorksLease } from '../gateway/config/controllers/works-config.ts';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
 /**
@@ -14,6 +15,7 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
   addHubDecisionFlags(command);
   addHubIdentityFlags(command);
   addImportFlags(command);
+  addWorksFlags(command);
   return addSecondSpellings(command, note);
 }
 
@@ -114,9 +116,13 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-key <pem>', 'key of that certificate');
 }
 
-/** Clusterpedia's import policies. */
+/** What objects of the hub define beside clusters: collections, and Clusterpedia's import policies. */
 function addImportFlags(command: Command): void {
   command
+    .option(
+      '--hub-collections',
+      'collections of the index may be defined by CollectionResource objects (index.portcullis.io) of the hub',
+    )
     .option(
       '--import-policies',
       "import clusters by Clusterpedia's ClusterImportPolicy objects, and keep the status of PediaClusters; writes to the hub",
@@ -129,6 +135,29 @@ function addImportFlags(command: Command): void {
       '--sharding-name <name>',
       'take only PediaClusters with this spec.shardingName (default: those without one)',
     );
+}
+
+/** OCM's ManifestWorks in clusters without an agent. */
+function addWorksFlags(command: Command): void {
+  command
+    .option(
+      '--execute-works',
+      "execute OCM's ManifestWorks in clusters that are chosen for it; writes to hub and clusters",
+    )
+    .option(
+      '--works-cluster-sets <names>',
+      'ManagedClusterSets whose clusters are chosen (default: by annotation alone)',
+    )
+    .option(
+      '--works-default-executor <account>',
+      `as whom works without executor are written: NAMESPACE/NAME of a ServiceAccount, deny, or gateway for its own credential (default: ${defaultWorksExecutor})`,
+    )
+    .option('--works-hub-url <url>', 'address of the hub as clusters see it, which names what was applied for it')
+    .option('--works-agent-id <id>', 'name of this executor in clusters (default: made of the address of the hub)')
+    .option('--works-lease <ns/name>', `Lease of the replica that executes (default: ${defaultWorksLease})`)
+    .option('--works-eviction-grace <duration>', 'how long what was applied is kept whose work is gone (default: 60m)')
+    .option('--works-hold-on-denied', 'keep objects whose executor may not delete them any more')
+    .option('--works-raw-feedback', 'feed objects and lists back as JSON text');
 }
 
 function addSecondSpellings(command: Command, note: (text: string) => void): Command {

@@ -11,6 +11,11 @@ export function addIndexFlags(command: Command): Command {
         '"none": no index (default: the common workload, configuration and RBAC kinds, once somebody asks)',
     )
     .option('--index-clusters <list>', 'names of the clusters that are indexed, or a label selector (default: all)')
+    .option(
+      '--index-exclude <list>',
+      'what is not indexed of any cluster: secrets,*.example.org,pods{namespaces=a b},configmaps{names=x},*{namespaces=kube-system} ' +
+        '(default: nothing). Annotations of a cluster can leave out more',
+    )
     .option('--index-max-bytes <size>', 'what the index may take on disk, 512Mi or 20Gi (default: no limit)')
     .option(
       '--index-rights-max-age <duration>',

@@ -7,12 +7,14 @@ import { addCompletionCommand } from '../cli/completion/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
+import { addIndexCommand } from '../cli/index-operations/index-commands.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
+import { addConsoleFlags } from './console-flags.ts';
 import { addGenerateCrds } from './generate-crds.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addIndexFlags } from './index-flags.ts';
@@ -82,6 +84,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addCheckCommand(program, addServe(program, verbs, terminal), verbs);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
+  addIndexCommand(program, terminal);
   addApplyCommands(program, terminal);
   addGenerateCommand(program, terminal);
   addGenerateCrds(program, terminal);
@@ -202,6 +205,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
   addAuditFlags(serve);
   addIndexFlags(serve);
   addTracingFlags(serve);
+  addConsoleFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

@@ -2,8 +2,7 @@
 // above 0 appear only with `wide`. Security: cells come from outside, so control characters in them are made visible.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
-import { isJsonObject } from './connection/http.ts';
-import type { JsonObject } from './connection/http.ts';
+import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 
 // Minimum width of a column, and the space between columns, as in k8s.io/cli-runtime/pkg/printers/tabwriter.go.
 const minimalWidth = 6;

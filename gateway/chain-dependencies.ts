@@ -8,6 +8,7 @@ import type { User } from '../cache/model/user.ts';
 import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AllowedSubresources } from './api/index/index-subresources.ts';
+import type { ConsoleRequest } from './console/console.ts';
 import type { Admission } from './limits/admission.ts';
 import type { Audit } from './audit/recorder.ts';
 import type { Authorized } from './exchange.ts';
@@ -15,6 +16,7 @@ import type { Log } from './operations/log.ts';
 import type { RequestMetrics } from './operations/metrics.ts';
 import type { OutgoingStreams } from './open-streams/outgoing-streams.ts';
 import type { StreamReviews } from './open-streams/stream-reviews.ts';
+import type { CompleteResponse } from './status.ts';
 import type { Tracing } from './tracing/request-trace.ts';
 
 /** What every step of the chain gets as its second argument. */
@@ -47,6 +49,8 @@ export interface ChainDependencies {
   readonly log: Log;
   /** Answers a request for the gateway's own API. A returned promise resolves when the answer has ended. */
   readonly answerLocally: (state: Authorized) => void | Promise<void>;
+  /** Answers requests for the console; undefined when there is none. */
+  readonly console?: ((request: ConsoleRequest) => CompleteResponse) | undefined;
   /** The value of `--cluster-domain` in lower case; undefined when it was not given. */
   readonly clusterDomain: string | undefined;
   /** Subresources (such as pods/log) below Clusterpedia's paths that are forwarded to clusters; absent means none. */

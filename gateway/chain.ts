@@ -20,6 +20,7 @@ import { locate } from './steps/locate.ts';
 import { observe } from './steps/observe.ts';
 import { receive } from './steps/receive.ts';
 import { recover } from './steps/recover.ts';
+import { serveConsole } from './steps/serve-console.ts';
 
 /** The chain of a gateway that impersonates: clusters see every request as coming from the caller. */
 export const chain = linked(
@@ -27,6 +28,7 @@ export const chain = linked(
   recover, //      an error in a later step is answered with a Status
   observe, //      metrics and log follow the request to its end
   describe, //     finds cluster, verb and resource in the request line; or answers 400, 404 or 421
+  serveConsole, // answers requests for the files of the console, which are the same for everybody
   authenticate, // finds out who the caller is; or answers 401, or 403 for a web page of another origin
   audit, //        starts the audit record and the trace; or answers 503 when the request cannot be recorded
   authorize, //    checks rights and impersonation (`--as`), drops the credential; or answers 403
@@ -47,6 +49,7 @@ export const selfChain = linked(
   recover,
   observe,
   describe,
+  serveConsole,
   authenticate,
   audit,
   authorizeAsSelf,

@@ -8,10 +8,10 @@ import type { Step } from './step.ts';
 export type AnyStep = Step<never, unknown>;
 
 /**
- * Makes a chain of twelve or thirteen steps. It compiles only when each step takes the type that the step before it
+ * Makes a chain of thirteen or fourteen steps. It compiles only when each step takes the type that the step before it
  * returns.
  */
-export function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
+export function linked<A, B, C, D, E, F, G, H, I, J, K, L, M>(
   ...steps: [
     Step<Arrival, A>,
     Step<A, B>,
@@ -25,7 +25,8 @@ export function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
     Step<I, J>,
     Step<J, K>,
     Step<K, L>,
-    Step<L, never>?,
+    Step<L, M>,
+    Step<M, never>?,
   ]
 ): readonly AnyStep[] {
   return steps.filter((step) => step !== undefined);

@@ -5,13 +5,15 @@ import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { makeClusterController } from './clusters/cluster-controller.ts';
 import { clusterGroup } from './definitions/clusterpedia.ts';
-import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
-import { pediaClusters, textAt } from './objects.ts';
-import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
+import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { type ResourceType } from '../controllers/objects.ts';
+import { pediaClusters } from './objects.ts';
+import { textAt } from '../controllers/objects.ts';
+import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
 
 export interface ClusterControllersOptions {
   readonly client: HubClient;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
   readonly clusters: ImportedClusters;
   readonly shardingName: string;
   readonly timing?: Partial<ReflectorTiming>;
@@ -54,7 +56,7 @@ export function startClusterControllers(options: ClusterControllersOptions): () 
     clusters,
     shardingName: options.shardingName,
   });
-  const queue = makeQueue('PediaCluster', log, (name) => controller.reconcile(name));
+  const queue = makeQueue('PediaCluster', 'import', log, (name) => controller.reconcile(name));
   const addSoon = (name: string): void => {
     if (waiting.has(name)) return;
     const add = (): void => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../cache/hub/hub.fixture.ts';
-import { answer, clusterpediaTypes, FakeHub } from './fake-hub.fixture.ts';
+import { answer, clusterpediaTypes, FakeHub } from '../controllers/fake-hub.fixture.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 
 const policiesOf = 'clusterimportpolicies.policy.clusterpedia.io';
@@ -47,7 +47,9 @@ function makeScene(t: TestContext, hub = new FakeHub([...clusterpediaTypes, thin
   const logged: string[] = [];
   const note = (fields: object, message: string): void => void logged.push(`${JSON.stringify(fields)} ${message}`);
   const timing = { missingPollMs: 20, firstBackoffMs: 5, maxBackoffMs: 20 };
-  t.after(startPolicyControllers({ client: hub, log: { info: note, warn: note, error: note }, timing }));
+  t.after(
+    startPolicyControllers({ client: hub, log: { info: note, warn: note, error: note }, timing, discoveryLagMs: 50 }),
+  );
   const condition: Scene['condition'] = (collection, name, type) =>
     hub.get(collection, name)?.['status']?.conditions?.find((each: { type: string }) => each.type === type);
   return { hub, logged, condition, reason: (...of) => condition(...of)?.reason };
@@ -155,6 +157,20 @@ test('a type whose version is no longer served is negotiated anew, and nothing i
   await until(() => hub.get(lifecyclesOf, 'thing-a')?.['spec'].source.version === 'v1');
   await until(() => reason(policiesOf, 'p', 'Reconciling') === 'ReconcileSourceResourceAndLifecycle');
   assert.equal(hub.get(clustersOf, 'thing-a')?.['metadata'].uid, uid);
+});
+
+test('a version that discovery shows later than the definition is read as soon as it does', async (t) => {
+  const { hub, reason } = makeScene(t);
+  putThing(hub, 'a');
+  putSecret(hub, 'a');
+  hub.put(policiesOf, { metadata: { name: 'p' }, spec });
+  await until(() => reason(policiesOf, 'p', 'Reconciling') === 'ReconcileSourceResourceAndLifecycle');
+  assert.equal(hub.get(lifecyclesOf, 'thing-a')?.['spec'].source.version, 'v2');
+  const before = hub.discoveries.get('example.io')!;
+  hub.put('customresourcedefinitions.apiextensions.k8s.io', { metadata: { name: thingsOf }, spec: {} });
+  await until(() => hub.discoveries.get('example.io')! > before);
+  hub.prefer(thingsOf, 'v1');
+  await until(() => hub.get(lifecyclesOf, 'thing-a')?.['spec'].source.version === 'v1');
 });
 
 test('at rest nothing is written', async (t) => {

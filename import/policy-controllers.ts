@@ -1,27 +1,31 @@
 // The controllers of policies and lifecycles with what they watch: which event brings which object to which of them.
+import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { resourceKey } from '../cache/hub/hub-paths.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
-import { generationOf } from './conditions.ts';
+import { generationOf } from '../controllers/conditions.ts';
 import { makeDiscovery } from './hub/discovery.ts';
-import { makeFollowedTypes } from './hub/followed-types.ts';
-import { makeHubWriter, type ResourceType } from './hub/hub-writer.ts';
+import { makeFollowedTypes } from '../controllers/hub/followed-types.ts';
+import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { type ResourceType } from '../controllers/objects.ts';
 import { makeDependents } from './lifecycles/dependents.ts';
 import { makeLifecycleController } from './lifecycles/lifecycle-controller.ts';
-import { followedFields } from './lifecycles/pedia-cluster-body.ts';
-import { controllerOf, isDeleting, isPolicy, lifecycles, pediaClusters, policies, textAt } from './objects.ts';
+import { controllerOf, isDeleting, textAt } from '../controllers/objects.ts';
+import { isPolicy, lifecycles, pediaClusters, policies } from './objects.ts';
 import { makePolicyController } from './policies/policy-controller.ts';
-import { makeQueue, type ImportLog } from './queue/logged-queue.ts';
-import type { WorkQueue } from './queue/work-queue.ts';
+import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+import type { WorkQueue } from '../controllers/queue/work-queue.ts';
 
 export interface PolicyControllersOptions {
   readonly client: HubClient;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
   /** How often everything is looked at again. */
   readonly resyncMs?: number;
+  /** How long the hub's discovery may be behind its definitions. */
+  readonly discoveryLagMs?: number;
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
@@ -33,6 +37,8 @@ const maxBackoffMs = 5_000;
 const unservedMs = 10_000;
 const soonMs = 500;
 const closeLookMs = 20_000;
+/** A hub may tell an old preferred version for so long after the definition has changed. */
+const discoveryLagMs = 5_000;
 const defaultResyncMs = 600_000;
 
 /** Starts them; the function it returns ends them. */
@@ -56,6 +62,8 @@ class PolicyControllers {
   /** All of Clusterpedia's objects are known; before that, one that is not listed yet would look as if it were gone. */
   #ready = false;
   #closeLookUntilMs = 0;
+  /** Groups whose definitions have changed a moment ago. */
+  readonly #looks = new Map<string, NodeJS.Timeout>();
 
   constructor(options: PolicyControllersOptions) {
     this.#options = options;
@@ -85,12 +93,15 @@ class PolicyControllers {
     const lifecycleController = makeLifecycleController({
       writer,
       types: this.#types,
+      policies: () => this.#policies.objects,
       lifecycles: () => this.#lifecycles.objects,
       pediaClusters: () => this.#pediaClusters.objects,
       onDependencies: (name, dependencies) => this.#dependents.set(name, dependencies),
     });
-    this.#policyQueue = makeQueue('ClusterImportPolicy', options.log, (name) => policyController.reconcile(name));
-    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', options.log, (name) =>
+    this.#policyQueue = makeQueue('ClusterImportPolicy', 'import', options.log, (name) =>
+      policyController.reconcile(name),
+    );
+    this.#lifecycleQueue = makeQueue('PediaClusterLifecycle', 'import', options.log, (name) =>
       lifecycleController.reconcile(name),
     );
     this.#resync = setInterval(() => this.#addAll(), options.resyncMs ?? defaultResyncMs).unref();
@@ -106,6 +117,7 @@ class PolicyControllers {
 
   close(): void {
     clearInterval(this.#resync);
+    for (const timer of this.#looks.values()) clearTimeout(timer);
     this.#policyQueue.close();
     this.#lifecycleQueue.close();
     for (const each of [this.#policies, this.#lifecycles, this.#pediaClusters, this.#definitions]) each.close();
@@ -137,10 +149,10 @@ class PolicyControllers {
   // Which event brings what
 
   #onPolicy(change: ObjectChange): void {
-    const { object } = change;
-    const isSpec = change.type !== 'MODIFIED' || generationOf(change.old) !== generationOf(object);
-    if (isSpec || isDeleting(object)) this.#addPolicy(object.metadata.name);
-    if (change.type === 'DELETED') this.#addLifecyclesOf(object.metadata.name);
+    const { name } = change.object.metadata;
+    if (isOther(change) || isDeleting(change.object)) this.#addPolicy(name);
+    // Lifecycles have the spec; what annotations ask for they read from the policy.
+    if (change.type === 'DELETED' || isAnnotated(change)) this.#addLifecyclesOf(name);
   }
 
   /** Status apart, every change of a lifecycle is looked at by its policy, too, which undoes what it did not write. */
@@ -160,21 +172,27 @@ class PolicyControllers {
   }
 
   #onPediaCluster(change: ObjectChange): void {
-    const { object } = change;
-    const isSame =
-      change.type === 'MODIFIED' &&
-      followedFields.every((field) => textAt(object, 'spec', field) === textAt(change.old, 'spec', field));
-    if (!isSame) this.#addLifecycle(object.metadata.name);
+    if (isOther(change) || isDeleting(change.object)) this.#addLifecycle(change.object.metadata.name);
   }
 
   /** Discovery changes with a definition: what was not served may be, and another version may be preferred. */
   #onDefinition({ object }: ObjectChange): void {
     const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
-    this.#discovery.forget(group);
     this.#closeLookUntilMs = performance.now() + closeLookMs;
     for (const reflector of [this.#policies, this.#lifecycles, this.#pediaClusters]) {
       if (object.metadata.name === `${reflector.resource.resource}.${reflector.resource.group}`) reflector.lookAgain();
     }
+    this.#lookAgain(group);
+    clearTimeout(this.#looks.get(group));
+    this.#looks.set(
+      group,
+      setTimeout(() => this.#lookAgain(group), this.#options.discoveryLagMs ?? discoveryLagMs).unref(),
+    );
+  }
+
+  /** Asks what the hub serves of a group, for the policies that name it. */
+  #lookAgain(group: string): void {
+    this.#discovery.forget(group);
     for (const [name, policy] of this.#policies.objects) {
       const groups = [policy['spec'], ...((policy['spec'] as { references?: unknown[] }).references ?? [])];
       const named = [textAt(groups[0], 'source', 'group'), ...groups.slice(1).map((each) => textAt(each, 'group'))];
@@ -217,4 +235,23 @@ class PolicyControllers {
     for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
     for (const name of this.#lifecycles.objects.keys()) this.#addLifecycle(name);
   }
+}
+
+/** Whether more than the status has changed. */
+function isOther(change: ObjectChange): boolean {
+  if (change.type !== 'MODIFIED') return true;
+  const { object, old } = change;
+  return (
+    generationOf(old) !== generationOf(object) ||
+    !isDeepStrictEqual(old.metadata.labels, object.metadata.labels) ||
+    isAnnotated(change)
+  );
+}
+
+/** Whether annotations of an object that was there have changed. */
+function isAnnotated(change: ObjectChange): boolean {
+  return (
+    change.type === 'MODIFIED' &&
+    !isDeepStrictEqual(change.old.metadata.annotations, change.object.metadata.annotations)
+  );
 }

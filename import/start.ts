@@ -4,9 +4,9 @@ import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { startClusterControllers } from './cluster-controllers.ts';
 import type { ImportedClusters } from './clusters/cluster-facts.ts';
-import { startElection, type Election } from './leader/lease.ts';
+import { defaultLeaseTiming, startElection, type Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
-import type { ImportLog } from './queue/logged-queue.ts';
+import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 import { startRegistryControllers } from './registries/registry-controllers.ts';
 import type { IndexedRegistries } from './registries/registry-status.ts';
 
@@ -19,7 +19,9 @@ export interface ImportOptions {
   readonly policies: PolicyImports | undefined;
   /** Undefined: Karmada's ResourceRegistries are not looked after. */
   readonly registries: RegistryImports | undefined;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
+  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
+  readonly timeScale: number;
 }
 
 /** What Clusterpedia's objects are looked after with. */
@@ -45,7 +47,8 @@ export interface Imports {
 }
 
 /** Starts at once; the hub is asked in the background. */
-export function startImports({ client, policies, registries, log }: ImportOptions): Imports {
+export function startImports({ client, policies, registries, log, timeScale }: ImportOptions): Imports {
+  const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const elect = (namespace: string, name: string, lead: () => () => void): Election => {
     const lease = `${namespace}/${name}`;
@@ -55,6 +58,11 @@ export function startImports({ client, policies, registries, log }: ImportOption
       name,
       identity,
       lead,
+      timing: {
+        durationMs: durationMs * timeScale,
+        renewWithinMs: renewWithinMs * timeScale,
+        periodMs: periodMs * timeScale,
+      },
       onLeader: (holder) => log.info({ lease, leads: holder === identity, holder }, 'import: the holder of a Lease'),
       onFault: (fault) => {
         if (fault === undefined) log.info({ lease }, 'import: a Lease can be used');

@@ -8,12 +8,15 @@ import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AnswerDependencies } from './api/answer-dependencies.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import type { CollectionDefinition } from './api/collections/definitions.ts';
 import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import { ownerOf, type NamedObject } from './api/owner.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { makeMemberReviews } from './member-reviews.ts';
+import { makeOperations } from './operate/operations.ts';
+import { followRequests } from './operate/rebuild-requests.ts';
 import { openStore, type OpenedStore, type StoreOptions } from './opened-store.ts';
 import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
@@ -26,8 +29,8 @@ import { makeStoredTypes, type StoredTypes } from './stores/stored-types.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
-import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
-import type { Selection } from './sync/discover/selection.ts';
+import { isServedAsKept, makeSelection, namedResources } from './sync/discover/selection.ts';
+import type { IndexRule, Selection } from './sync/discover/selection.ts';
 import { rowsGone } from './sync/rows-gone.ts';
 import { makeSettled } from './sync/settled.ts';
 import { startSharedSync } from './sync/shared-sync.ts';
@@ -36,7 +39,6 @@ import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { localSyncView } from './sync/sync-view.ts';
 import type { SyncView } from './sync/sync-view.ts';
-import { typeKey } from './types.ts';
 import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
@@ -47,6 +49,10 @@ export interface IndexOptions extends StoreOptions {
   readonly resources: readonly string[] | undefined;
   /** Names of clusters or a label selector. Undefined: all clusters. */
   readonly clusters: string | undefined;
+  /** Options that narrow the index of all clusters, or of some. */
+  readonly rules?: readonly IndexRule[] | undefined;
+  /** The collections beside the built-in ones. They may change at any time. Absent: there are none. */
+  readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
   readonly rightsMaxAgeMs: number;
   /** How rights are decided for clusters without a label that says so; `auto` by default. */
   readonly rights?: RightsChoice | undefined;
@@ -96,6 +102,8 @@ export interface Index {
   rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
+  /** How many shards this process follows; undefined for SQLite, where one process follows all. */
+  readonly shards?: (() => number) | undefined;
   /** State of its database; undefined for SQLite. */
   readonly database?: (() => DatabaseStatus) | undefined;
   /** How many decisions were compared with the clusters' own answers since the start, by result. */
@@ -124,7 +132,7 @@ const rightsPollMs = 8_000;
  *   used; Error when the selection of types or clusters is not valid
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const selection = makeSelection(options.resources, options.clusters);
+  const selection = makeSelection(options.resources, options.clusters, options.rules);
   const opened = await openStore(options);
   const { store, continueKeys } = opened;
   const closers: (() => void | Promise<void>)[] = [() => store.close()];
@@ -134,17 +142,29 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   try {
     const following = await follow(options, opened, selection);
     closers.push(() => following.close());
+    closers.push(
+      followRequests(opened.rebuilds, following, (error) => {
+        options.log.warn({ err: error }, 'index: a cluster could not be dropped yet to be read anew');
+      }),
+    );
     const sync = localSyncView(following);
     const samples = new Map<string, RightsSamples>();
     const now = (): number => following.now?.() ?? Date.now();
-    const rights = openRights(options, opened, { sync, now }, samples);
+    const types = makeStoredTypes(store);
+    const rights = openRights(options, opened, { sync, now, types }, samples);
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
     const closed = new AbortController();
     closers.push(() => closed.abort());
-    const types = makeStoredTypes(store);
-    const running = { store, types, selection, sync, now, rights, feed, continueKeys, closed: closed.signal };
+    const operations = makeOperations({
+      state: () => sync.state(),
+      requests: opened.rebuilds,
+      leases: opened.leases,
+      database: opened.database,
+    });
+    const answering = { store, types, selection, sync, now, rights, feed, continueKeys, operations };
+    const running = { ...answering, closed: closed.signal };
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
@@ -158,6 +178,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
           isRegistered: (incarnation) => recordOf(options.records, incarnation) !== undefined,
           closed: closed.signal,
         }),
+      shards: following.shards === undefined ? undefined : () => following.shards!,
       database: opened.database,
       rightsSamples: () => [...samples.values()],
       get watchers() {
@@ -192,7 +213,7 @@ async function follow(
 }
 
 /** Absent `now`: this process's own clock. */
-type Following = SyncHandle & Partial<Pick<ShardedSync, 'now'>>;
+type Following = SyncHandle & Partial<Pick<ShardedSync, 'now' | 'shards'>>;
 
 function followClusters(
   { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
@@ -221,12 +242,13 @@ function recordOf(records: Pick<ClusterStore, 'getByUid'>, { id }: Incarnation):
 function openRights(
   options: IndexOptions,
   { store, modeMemory }: OpenedStore,
-  { sync, now }: { readonly sync: SyncView; readonly now: () => number },
+  { sync, now, types }: Pick<RunningParts, 'sync' | 'now' | 'types'>,
   samples: Map<string, RightsSamples>,
 ): OpenScopes {
   const { records, connections, identity, log } = options;
   return makeScopes({
     store,
+    types,
     ...(options.rights === undefined ? {} : { choice: options.rights }),
     confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
     memory: modeMemory,
@@ -251,7 +273,10 @@ function openRights(
 }
 
 /** The running parts from which requests are answered. */
-interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys' | 'now'> {
+interface RunningParts extends Pick<
+  AnswerDependencies,
+  'store' | 'rights' | 'feed' | 'continueKeys' | 'now' | 'operations'
+> {
   readonly types: StoredTypes;
   readonly selection: Selection;
   readonly sync: SyncView;
@@ -270,12 +295,13 @@ function answerDependencies(
     const record = recordOf(records, incarnation);
     const choice = record === undefined ? undefined : selection(record.spec);
     if (choice === undefined) return false;
-    return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
+    return isServedAsKept(type, choice);
   };
   return {
     ...running,
     catalog: makeCatalogReader({ types, sync, isChosen }),
     chosen: namedResources(options.resources),
+    collections: options.collections ?? (() => []),
     settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
       makeReadDocument(

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readContinueKeys } from './continue-keys.ts';
+import { requestsInDatabase, requestsInFolder, type RebuildRequests } from './operate/rebuild-requests.ts';
 import type { IndexPeers } from './peers.ts';
 import type { ContinueKeys } from './query/continue.ts';
 import { makeModeFile } from './rights/mode-file.ts';
@@ -49,6 +50,8 @@ export interface OpenedStore {
   readonly writing: Promise<void>;
   /** Which process writes what; undefined for SQLite, which one process writes. */
   readonly leases?: Leases;
+  /** Clusters that are to be read anew. */
+  readonly rebuilds: RebuildRequests;
   /** How the database stands; undefined for SQLite. */
   readonly database?: () => DatabaseStatus;
 }
@@ -68,6 +71,7 @@ async function openInFolder(options: StoreOptions): Promise<OpenedStore> {
     return {
       ...opened,
       continueKeys: readContinueKeys(folder),
+      rebuilds: requestsInFolder(join(folder, 'rebuild')),
       modeMemory: makeModeFile(join(folder, 'rights.json'), (error) => log.error({ err: error }, notKept)),
     };
   } catch (error) {
@@ -114,7 +118,9 @@ async function openInDatabase(
     const continueKeys: ContinueKeys = [await store.shared.keepFirst('continue key', randomBytes(keyBytes))];
     const modeMemory = await sharedModes(store, (error) => log.error({ err: error }, notKept));
     const { leases } = store;
-    return { store, leases, continueKeys, modeMemory, writing: Promise.resolve(), database: () => store.status() };
+    const rebuilds = requestsInDatabase(store.shared);
+    const kept = { store, leases, continueKeys, modeMemory, rebuilds };
+    return { ...kept, writing: Promise.resolve(), database: () => store.status() };
   } catch (error) {
     await store.close();
     throw error;

@@ -41,6 +41,8 @@ export interface TypeInfo extends ResourceType {
    * so a store must return the text exactly as it was given.
    */
   readonly keptAs?: string;
+  /** Paths of the fields that were dropped before objects were stored; absent when there are none. */
+  readonly pruned?: readonly string[];
 }
 
 /** One life of a cluster. Rows and resume positions belong to an incarnation, not to a name. */

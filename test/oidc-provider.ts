@@ -93,7 +93,8 @@ function configurationOf(options: OidcProviderOptions, keys: readonly IssuerKey[
     },
     clients: options.clientIds.map((id) => ({
       client_id: id,
-      application_type: 'native',
+      // A page has an https address, a program of a person's machine an http one.
+      application_type: options.redirectUris.some((uri) => uri.startsWith('https:')) ? 'web' : 'native',
       token_endpoint_auth_method: 'none',
       redirect_uris: options.redirectUris,
       response_types: ['code'],
@@ -108,6 +109,8 @@ function configurationOf(options: OidcProviderOptions, keys: readonly IssuerKey[
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, ...options.accounts[id] }) }),
+    // Pages of other origins may use the token endpoint, as a provider allows its public clients.
+    clientBasedCORS: () => true,
     // Nobody is asked for consent.
     async loadExistingGrant({ oidc }: { oidc: { client: { clientId: string }; session: { accountId: string } } }) {
       const grant = new (library().Grant)({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });

@@ -29,6 +29,7 @@ const checks: Part = {
     // program) is a quarter of it.
     const commands = [
       ['types', 'env', 'GOGC=off', 'tsc', '--noEmit', '--singleThreaded'],
+      ['types of the console', 'tsc', '--noEmit', '-p', 'console'],
       ['lint', 'oxlint', '--deny-warnings'],
       ['format', 'oxfmt', '--check'],
     ] as const;
@@ -78,7 +79,7 @@ const rest = socketFiles.filter((file) => ![...grouped, ...first].flat().include
 
 const waiting = [
   units('{auth,cache,cli,http,lib,routing,search}'),
-  units('{bench,bin,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
+  units('{bench,bin,console,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
   checks,
   ...[...first, ...grouped, ...rest].map(sockets),
 ];

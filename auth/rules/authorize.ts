@@ -95,9 +95,9 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
 /**
  * Makes the authorizer of a gateway without a rules file. Every authenticated user may use every cluster, since the
  * cluster's own RBAC decides. Only `system:masters` may impersonate, because the cluster would then decide about
- * another user.
+ * another user. Operations of the index need a rule, too, unless there is one user only, who owns the gateway.
  */
-export function allowAuthenticated(): Authorizer {
+export function allowAuthenticated(ownsGateway = false): Authorizer {
   return {
     generation: () => 0,
     authorize: (attributes) => {
@@ -105,6 +105,11 @@ export function allowAuthenticated(): Authorizer {
       if (early !== undefined) return early;
       if (attributes.verb === 'impersonate') {
         return { allowed: false, reason: 'impersonation needs a rule in an authorization rules file of the gateway' };
+      }
+      if (!ownsGateway && operatesIndex(attributes)) {
+        const reason =
+          'the status of the index, and changing it, need a rule in an authorization rules file of the gateway';
+        return { allowed: false, reason };
       }
       if (!knownVerbs.has(attributes.verb)) return { allowed: false, reason: 'the gateway does not know the verb' };
       if (!attributes.user.groups.includes(authenticatedGroup)) {
@@ -114,6 +119,14 @@ export function allowAuthenticated(): Authorizer {
     },
     hints: () => noHints,
   };
+}
+
+const operations: ReadonlySet<string> = new Set(['status', 'move', 'rebuild']);
+
+/** Whether a request is one of an operator of the index, whose answer names clusters and counts whatever is in them. */
+function operatesIndex({ cluster, apiGroup, resource, subresource }: Attributes): boolean {
+  const isIndex = cluster === undefined && apiGroup === 'search.portcullis.io' && resource === 'indexes';
+  return isIndex && operations.has(subresource);
 }
 
 /**

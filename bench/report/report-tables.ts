@@ -69,6 +69,7 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
     { value: 'gaveUp', heading: 'given up on the stalled', digits: 0 },
   ],
+  'first-requests': requestColumns,
   fairness: [
     { value: 'requestsPerSecond', heading: 'req/s', digits: 1 },
     { value: 'p50Ms', heading: 'p50 ms', digits: 1 },
@@ -127,6 +128,8 @@ export const titles: Readonly<Record<string, string>> = {
   hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
   workers: 'GET of a 1 KB ConfigMap over 64 connections, --workers 1 and 2, CPU of all processes',
   registrations: 'GET by 16 connections, 2 and 2,000 clusters registered on a simulated hub',
+  'first-requests':
+    'GET of a 1 KB ConfigMap by one connection: the first 500 requests of a new process, and 500 later ones',
   fairness: 'One user, alone and beside another with fifty times its rate, 50 places, member at 50 ms',
   stall: 'The other 19 of 20 members while one is stalled',
 };

@@ -6,20 +6,23 @@ import { configMapPath } from '../member.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import { errorsOf, type Bench } from './scenario.ts';
 
-const warmupSeconds = 0.3;
+const defaultWarmupSeconds = 0.3;
 
 /** The load to send. All connections use HTTP/1.1. */
 export interface LaneLoad {
   readonly connections: number;
   readonly seconds: number;
   readonly maxRequests?: number | undefined;
+  /** How long requests are sent before they count. */
+  readonly warmupSeconds?: number;
 }
 
 /**
  * Takes one sample: sends the load and measures rate, latency and CPU time.
  * @throws Error (rejects) when the load generator returned no result
  */
-export async function sampleLane(bench: Bench, target: RunningTarget, { connections, seconds, maxRequests }: LaneLoad) {
+export async function sampleLane(bench: Bench, target: RunningTarget, load: LaneLoad) {
+  const { connections, seconds, maxRequests, warmupSeconds = defaultWarmupSeconds } = load;
   const running = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,

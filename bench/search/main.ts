@@ -14,15 +14,20 @@ import { median } from '../figures/statistics.ts';
 import { batchesOf, incarnationId } from './batches.ts';
 import { benchFleet } from './fleet.ts';
 import { clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
-import { benchHttp } from './http.ts';
+import { benchHttp, benchHttpOnPostgres } from './http/http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, pods, questions, type Question } from './questions.ts';
 import { benchUsers } from './users.ts';
+import { benchWrites } from './writes/writes.ts';
 
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
   --rounds N      runs of each question at least, default 3
-  --only LEVEL    store, fleet or http, default all
+  --only LEVEL    store, fleet or http, with --store postgres: writes or http; default all
+  --store NAME    sqlite or postgres, default sqlite
+  --writers N     with --only writes: processes that write at the same time, default 4
+  --seconds N     with --only writes: seconds for each size of batches, default 20
+  --statements    with --only writes: print what the server spends on each statement
   --keep-going    print what does not hold, and end with 0 all the same`;
 
 /** The store must take at least this many objects per second on average while it is filled. */
@@ -43,6 +48,10 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       clusters: { type: 'string', default: '20' },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      store: { type: 'string', default: 'sqlite' },
+      writers: { type: 'string', default: '4' },
+      seconds: { type: 'string', default: '20' },
+      statements: { type: 'boolean', default: false },
       'keep-going': { type: 'boolean', default: false },
     },
   });
@@ -53,16 +62,29 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(directory, 0o711);
   try {
+    if (values.store === 'postgres') {
+      const written = { clusters, writers: Number(values.writers), seconds: Number(values.seconds) };
+      const failures = [
+        ...(isAsked('writes') ? await benchWrites({ ...written, statements: values.statements }, print) : []),
+        ...(isAsked('http') ? await benchHttpOnPostgres(directory, clusters, rounds, print) : []),
+      ];
+      return outcome(failures, values['keep-going']);
+    }
     const failures = [
       ...(isAsked('store') ? await benchStore(directory, clusters, rounds) : []),
       ...(isAsked('fleet') ? await benchFleet(directory, print) : []),
       ...(isAsked('http') ? await benchHttp(directory, rounds, print) : []),
     ];
-    for (const failure of failures) print(`does not hold: ${failure}`);
-    return failures.length === 0 || values['keep-going'] ? 0 : 1;
+    return outcome(failures, values['keep-going']);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Prints what does not hold. @returns the exit code */
+function outcome(failures: readonly string[], keepGoing: boolean): number {
+  for (const failure of failures) print(`does not hold: ${failure}`);
+  return failures.length === 0 || keepGoing ? 0 : 1;
 }
 
 /**

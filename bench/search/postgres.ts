@@ -53,6 +53,8 @@ export interface Postgres {
   readonly time: (sql: string, runs: number) => Promise<readonly number[]>;
   /** Runs a query and returns the first column of its first row. */
   readonly value: (sql: string) => string;
+  /** Creates another database, for the index that is compared; returns its `postgres://` URL. */
+  readonly createDatabase: (name: string) => string;
   readonly stop: () => Promise<void>;
 }
 
@@ -116,6 +118,10 @@ export async function startPostgres(directory: string): Promise<Postgres> {
       return session.time(sql, runs);
     },
     value: (sql) => run(sql).split('\n')[0]!,
+    createDatabase: (name) => {
+      run(`CREATE DATABASE ${name}`);
+      return `postgres:///${name}?host=${directory}&user=bench`;
+    },
     stop: async () => {
       session?.stop();
       process.off('exit', stopAtExit);

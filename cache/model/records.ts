@@ -151,6 +151,13 @@ export interface ClusterSpec {
   /** Where exactly the cluster was read from, for example file and context. */
   readonly sourceDetail: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** `creationTimestamp` of the object that registers it; absent where there is no such object. */
+  readonly registeredAt?: string;
+  /**
+   * Another record of the same API server that was registered before. Written by the store, and only where one of the
+   * two is a PediaCluster.
+   */
+  readonly sameAs?: Pick<ClusterSpec, 'name' | 'labels' | 'sourceDetail'>;
   readonly endpoint: Endpoint | undefined;
   readonly tls: TlsTrust;
   readonly proxy: ProxyAddress | undefined;
@@ -172,6 +179,11 @@ export interface ClusterSpec {
   readonly clusterGateway?: ClusterGatewayView;
   /** What the source says about indexing; undefined leaves it to the configuration. */
   readonly indexing?: SourceIndexing;
+  /**
+   * Annotations below `index.portcullis.io/` of the object that registers the cluster, by their whole name; parsed by
+   * search/sync/discover/index-options.ts. Absent when there are none.
+   */
+  readonly indexOptions?: Readonly<Record<string, string>>;
   /** Which addresses may be connected to; undefined allows all, as for clusters that the operator configured. */
   readonly addressRule?: AddressRule;
   /**

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
+import { markSameClusters } from './same-clusters.ts';
 import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
 
 /** The store as requests and the `clusters` API use it. */
@@ -175,6 +176,7 @@ function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
     const name = conflictName(spec.name, named);
     named.set(name, { ...spec, name, credential: undefined, problem: spec.problem ?? conflictOf(spec, named) });
   }
+  markSameClusters(named);
   return named;
 }
 

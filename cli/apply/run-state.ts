@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isJsonObject } from '../connection/http.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 import { readIfPresent, replaceFile } from '../kubeconfig/atomic-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ChosenCluster } from './cluster/choose-clusters.ts';

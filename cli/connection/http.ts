@@ -6,6 +6,7 @@ import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
 /** Limits of one request. */
 export interface RequestLimits {
@@ -17,14 +18,6 @@ export interface RequestLimits {
 
 /** Limits that are enough for a list of 10,000 clusters over a slow line. A person would not wait longer. */
 export const defaultLimits: RequestLimits = { timeoutMs: 30_000, maxBytes: 64 * 1024 * 1024 };
-
-/** A JSON object as it was received; its fields have not been checked. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Whether a parsed JSON value is an object, and not an array or null. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /**
  * Sends a GET to a path below the gateway's root and returns the JSON object in the answer.
@@ -38,13 +31,29 @@ export async function getJson(
   accept: string,
   limits: RequestLimits = defaultLimits,
 ): Promise<JsonObject> {
+  return await askJson(connection, { method: 'GET', path, headers: { accept } }, explainStatus, limits);
+}
+
+/** Makes a {@link Failure} of an answer with a status other than 200. */
+export type ExplainStatus = (status: number, body: string, connection: Connection) => Failure;
+
+/**
+ * Sends a request and returns the JSON object in the answer.
+ * @throws Failure when the gateway cannot be reached, refuses, or answers something that is not a JSON object
+ */
+export async function askJson(
+  connection: Connection,
+  question: Question,
+  explain: ExplainStatus,
+  limits: RequestLimits = defaultLimits,
+): Promise<JsonObject> {
   let answer: Answer;
   try {
-    answer = await send(connection, { method: 'GET', path, headers: { accept } }, limits);
+    answer = await send(connection, question, limits);
   } catch (error) {
     throw error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
   }
-  if (answer.status !== 200) throw explainStatus(answer.status, answer.body, connection);
+  if (answer.status !== 200) throw explain(answer.status, answer.body, connection);
   let parsed: unknown;
   try {
     parsed = JSON.parse(answer.body);
@@ -62,7 +71,7 @@ export async function getJson(
 
 /** One request to a path below the root of a connection. */
 export interface Question {
-  readonly method: 'GET' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path with a leading slash, below the root of the connection. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

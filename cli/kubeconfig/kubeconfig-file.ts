@@ -5,8 +5,7 @@ import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { usageFailure } from '../failure.ts';
-import { isJsonObject } from '../connection/http.ts';
-import type { JsonObject } from '../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** One named entry, and the file it comes from. */

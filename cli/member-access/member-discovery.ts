@@ -2,9 +2,10 @@
 // `kubectl api-resources` cannot be used: it has no subresources, so read-only access would have no logs.
 import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
-import { getJson, isJsonObject } from '../connection/http.ts';
+import { getJson } from '../connection/http.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
 import type { Connection } from '../connection/gateway-connection.ts';
-import type { JsonObject } from '../connection/http.ts';
+import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { readText } from '../kubeconfig/kubeconfig-file.ts';
 
 /** One resource or subresource in one version. */

@@ -22,6 +22,8 @@ import { indexGroups } from './index/index-groups.ts';
 import type { AnswerRegistries } from './karmada/registries.ts';
 import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
+import { answerSelfReview } from './self-review.ts';
+import { sendComplete } from './send-complete.ts';
 import { queryValue } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';
 import { answerResource } from './clusters/served-resource.ts';
@@ -87,6 +89,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
       if (response instanceof Promise) return response.then((later) => sendComplete(state, later));
       return sendComplete(state, response);
     }
+    if (surface.kind === 'self-review') return answerSelfReview(state).then((later) => sendComplete(state, later));
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
@@ -99,8 +102,9 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
         return sendComplete(state, openapi(state, surface));
       case 'discovery':
         return sendComplete(state, discovery(state, surface));
+      case 'console':
       case 'member':
-        throw new Error('a request for a member was dispatched locally');
+        throw new Error(`a request of the kind ${surface.kind} was dispatched locally`);
     }
   };
 }
@@ -193,17 +197,4 @@ function makeOpenapiAnswers(
     const forever = surface.document === 'v3-group' && hash === document.hash;
     return documentResponse(document, state.headers, state.auditId, forever);
   };
-}
-
-function sendComplete(state: Authorized, { status, headers, body }: CompleteResponse): void {
-  const { inbound, progress } = state;
-  const bodyless = inbound.method === 'HEAD' || status === 304;
-  progress.status = status;
-  progress.onAnswering?.();
-  inbound.respond(status, headers, bodyless);
-  if (!bodyless) {
-    progress.bytesOut += body.length;
-    inbound.write(body);
-  }
-  inbound.end();
 }

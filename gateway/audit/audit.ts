@@ -57,6 +57,7 @@ export async function startAudit(config: AuditConfig, parts: AuditParts): Promis
   return {
     begin: (state) => recorder.begin(state),
     end: (state) => recorder.end(state),
+    own: (request, event) => recorder.own(request, event),
     ...runningSinks({ sinks, spool, close }, counts),
   };
 }

@@ -8,6 +8,7 @@ import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { makeAuditClock } from './clock.ts';
 import { eventLine } from './event.ts';
+import type { AuditEvent } from './event.ts';
 import { count } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
 import { bodyMetadataReader } from './object.ts';
@@ -15,6 +16,7 @@ import { whenFull } from './overflow.ts';
 import type { OverflowPolicy } from './overflow.ts';
 import { auditDecision } from './policy.ts';
 import type { AuditPolicy, AuditStage } from './policy.ts';
+import type { AuditedRequest } from './rule.ts';
 import type { AuditSink } from './sinks/sink.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditedState } from './trail.ts';
@@ -26,6 +28,9 @@ export interface AuditRules {
   readonly sinks: readonly AuditSink[];
   readonly counts: AuditCounts;
 }
+
+/** An event about a request of the gateway itself, as far as it is known before the answer. */
+export type OwnEvent = Omit<AuditEvent, 'stage' | 'responseStatus' | 'requestReceivedTimestamp' | 'stageTimestamp'>;
 
 /** The audit log as the request chain uses it. */
 export type Audit = Pick<AuditRecorder, keyof AuditRecorder>;
@@ -84,6 +89,33 @@ export class AuditRecorder {
     }
     if (longRunning) this.#started(state, trail);
     this.#make(state, trail, 'ResponseComplete');
+  }
+
+  /**
+   * Called before the gateway itself writes to a cluster for somebody. The function it returns writes the one event,
+   * with the code of the answer, 0 without one.
+   * @throws GatewayError AUDIT_UNAVAILABLE as {@link begin}
+   */
+  own(request: AuditedRequest, event: OwnEvent): (code: number) => void {
+    const { policy, overflow, sinks, counts } = this.#rules;
+    const decision = auditDecision(policy(), request);
+    countLevel(counts, decision !== undefined);
+    if (decision === undefined || decision.omitStages.has('ResponseComplete')) return () => undefined;
+    const mustStore = whenFull(overflow(), request, false) === 'block';
+    if (mustStore && !sinks.every((sink) => sink.accepting)) throw this.#notRecorded();
+    const requestReceivedTimestamp = this.#timestamp(performance.now());
+    return (code) => {
+      const stageTimestamp = this.#timestamp(performance.now());
+      const responseStatus = code === 0 ? { status: 'Failure' as const, message: 'no answer', code: 504 } : { code };
+      const whole = {
+        ...event,
+        stage: 'ResponseComplete' as const,
+        responseStatus,
+        requestReceivedTimestamp,
+        stageTimestamp,
+      };
+      this.#store(eventLine(whole), mustStore);
+    };
   }
 
   #started(state: AuditedState, trail: AuditTrail): void {

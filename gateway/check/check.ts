@@ -40,44 +40,29 @@ export async function checkConfiguration(flags: ConfigInput, options: CheckOptio
   return checkRead(config, options);
 }
 
+/** Runs one check. An error that it throws becomes an entry of `unread` about this file or flag. */
+type Look = (where: string, read: () => readonly Weakness[] | Promise<readonly Weakness[]>) => Promise<void>;
+
+const textOf = (file: string): string => readFileSync(file, 'utf8');
+
 async function checkRead(config: Config, options: CheckOptions): Promise<CheckResult> {
   const weaknesses: Weakness[] = [...settingsWeaknesses(config)];
   const unread: Unread[] = [];
-  const look = async (where: string, read: () => readonly Weakness[] | Promise<readonly Weakness[]>): Promise<void> => {
+  const look: Look = async (where, read) => {
     try {
       weaknesses.push(...(await read()));
     } catch (error) {
       unread.push(...unreadOf(where, error));
     }
   };
-  const text = (file: string): string => readFileSync(file, 'utf8');
   const { nowMs } = options;
-  const { tokenAuthFile, authorizationRules, authentication, audit, hub } = config;
+  const { hub, index } = config;
 
-  if (tokenAuthFile !== undefined)
-    await look(tokenAuthFile, () =>
-      tokenFileWeaknesses(parseTokenFile(text(tokenAuthFile), tokenAuthFile), tokenAuthFile),
-    );
-  const authenticationFile = authentication.configFile;
-  if (authenticationFile !== undefined) {
-    await look(authenticationFile, () =>
-      authenticationWeaknesses(
-        readAuthenticationConfig(text(authenticationFile), authenticationFile),
-        authenticationFile,
-      ),
-    );
-  }
-  if (authorizationRules !== undefined)
-    await look(authorizationRules, () => rulesWeaknesses(parseRules(text(authorizationRules), authorizationRules)));
-  await look('--identity-exchange', () => readExchange(config));
-  if (audit !== undefined) {
-    await look(audit.policyFile, () => auditWeaknesses(text(audit.policyFile), audit.policyFile));
-    const webhook = audit.webhook?.configFile;
-    if (webhook !== undefined) await look(webhook, () => currentContextWeaknesses(webhook, 'audit webhook', nowMs));
-  }
+  await checkUserFiles(config, look);
+  await checkAudit(config, look, nowMs);
   for (const [file, purpose] of certificateFiles(config)) {
     await look(file, () => {
-      const pem = text(file);
+      const pem = textOf(file);
       unread.push(...certificateUnread(pem, file, purpose));
       return certificateWeaknesses(pem, file, purpose, nowMs);
     });
@@ -87,11 +72,9 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
     const { kubeconfig } = hub;
     if (kubeconfig !== undefined) await look(kubeconfig, () => currentContextWeaknesses(kubeconfig, 'hub', nowMs));
   }
-  const files = await watchedFiles(config, look);
-  const modes = fileWeaknesses(files);
+  const modes = fileWeaknesses(await watchedFiles(config, look));
   weaknesses.push(...modes.weaknesses);
   unread.push(...modes.unread);
-  const { index } = config;
   if (index?.store !== undefined) {
     const { store } = index;
     await look('--index-store', () => indexStoreWeaknesses(store, options));
@@ -102,6 +85,34 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
     return found.weaknesses;
   });
   return { weaknesses: bySeverity(weaknesses), unread: distinct(unread) };
+}
+
+/** The files that say who users are and what they may do. */
+async function checkUserFiles(config: Config, look: Look): Promise<void> {
+  const { tokenAuthFile, authorizationRules, authentication } = config;
+  if (tokenAuthFile !== undefined)
+    await look(tokenAuthFile, () =>
+      tokenFileWeaknesses(parseTokenFile(textOf(tokenAuthFile), tokenAuthFile), tokenAuthFile),
+    );
+  const authenticationFile = authentication.configFile;
+  if (authenticationFile !== undefined) {
+    await look(authenticationFile, () =>
+      authenticationWeaknesses(
+        readAuthenticationConfig(textOf(authenticationFile), authenticationFile),
+        authenticationFile,
+      ),
+    );
+  }
+  if (authorizationRules !== undefined)
+    await look(authorizationRules, () => rulesWeaknesses(parseRules(textOf(authorizationRules), authorizationRules)));
+  await look('--identity-exchange', () => readExchange(config));
+}
+
+async function checkAudit({ audit }: Config, look: Look, nowMs: number): Promise<void> {
+  if (audit === undefined) return;
+  await look(audit.policyFile, () => auditWeaknesses(textOf(audit.policyFile), audit.policyFile));
+  const webhook = audit.webhook?.configFile;
+  if (webhook !== undefined) await look(webhook, () => currentContextWeaknesses(webhook, 'audit webhook', nowMs));
 }
 
 function unreadOf(where: string, error: unknown): readonly Unread[] {

@@ -8,6 +8,7 @@ import { yamlFaultText } from '../../lib/yaml/yaml-message.ts';
 import { auditFileFields } from '../audit/config.ts';
 import { tracingFileFields } from '../tracing/config.ts';
 import { authenticationFileFields } from './authentication-flags.ts';
+import { consoleFileFields } from '../console/config.ts';
 import { hubFileFields } from './hub-config.ts';
 import { identityFileFields } from './identity-config.ts';
 import { indexFileFields } from './index-config.ts';
@@ -46,6 +47,7 @@ const fileSchema = z.strictObject({
   ...hubFileFields,
   ...indexFileFields,
   ...tracingFileFields,
+  ...consoleFileFields,
   workers: z.union([z.number(), text]).optional(),
 });
 export type FileInput = z.output<typeof fileSchema>;

@@ -9,6 +9,7 @@ import { readTracingConfig } from '../tracing/config.ts';
 import { refuseCombinations } from './combinations.ts';
 import type { ReadSections } from './combinations.ts';
 import type { Config } from './configuration.ts';
+import { readConsoleConfig } from '../console/config.ts';
 import { readHubConfig, runsInPod } from './hub-config.ts';
 import type { HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
@@ -54,6 +55,7 @@ export function readConfig(
     index: readIndexConfig(merged, fault, readIndexStore(written, environment)),
     tracing: readTracingConfig(flags, file, folder, environment, (one) => void faults.push(one)),
     outgoing: readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault),
+    console: readConsoleConfig(merged, fault),
     workers: readWorkers(merged, fault),
   };
   refuseCombinations(sections, written);

@@ -4,6 +4,7 @@ import type { AuditConfig } from '../audit/config.ts';
 import type { AuthenticationFlags } from './authentication-flags.ts';
 import type { LogLevel } from '../operations/log.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
+import type { ConsoleConfig } from '../console/config.ts';
 import type { HubConfig } from './hub-config.ts';
 import type { IdentityConfig } from './identity-config.ts';
 import type { IndexConfig } from './index-config.ts';
@@ -44,6 +45,8 @@ export interface Config {
   readonly hub: HubConfig | undefined;
   /** The index, which lets users search objects of all clusters; undefined or absent when there is none. */
   readonly index?: IndexConfig | undefined;
+  /** The console; undefined or absent when it is not served. */
+  readonly console?: ConsoleConfig | undefined;
   /** Tracing; undefined or absent when nothing is traced. */
   readonly tracing?: TracingConfig | undefined;
   /** Number of worker processes. Absent or 1: one process does everything. */

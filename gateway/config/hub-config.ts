@@ -10,8 +10,10 @@ import { parseRange } from '../../lib/text/ip-address.ts';
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
-import { importFileFields, readImportConfig } from './import-config.ts';
-import type { ImportConfig } from './import-config.ts';
+import { importFileFields, readImportConfig } from './controllers/import-config.ts';
+import type { ImportConfig } from './controllers/import-config.ts';
+import { readWorksConfig, worksFileFields } from './controllers/works-config.ts';
+import type { WorksConfig } from './controllers/works-config.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
 import { definedOf, flagOf, listOf } from './values.ts';
@@ -71,8 +73,12 @@ export interface HubConfig {
    * serves them, and writes their status. Undefined or absent: they are not read.
    */
   readonly karmadaSearch?: KarmadaSearch | undefined;
+  /** Whether CollectionResource objects of the hub define collections of the index. */
+  readonly collections?: boolean;
   /** Undefined or absent: import policies are not in effect. */
   readonly imports?: ImportConfig | undefined;
+  /** Undefined or absent: works are not executed. */
+  readonly works?: WorksConfig | undefined;
 }
 
 /** The values of `--karmada-search`. */
@@ -122,7 +128,9 @@ export const hubFileFields = {
   servingSecret: text,
   servingNames: text,
   apiServices: text,
+  hubCollections: z.boolean().optional(),
   ...importFileFields,
+  ...worksFileFields,
 };
 
 /** Settings of the hub as the operator wrote them, under the names of the flags. */
@@ -202,6 +210,8 @@ export function readHubConfig(
     serving: readSharedServing(given, fault),
     karmadaSearch: readKarmadaSearch(given, fault),
     imports: readImportConfig(given, fault),
+    collections: given.hubCollections === true,
+    works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
 }
 

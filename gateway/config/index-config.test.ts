@@ -17,6 +17,8 @@ test('without flags there is an index of the common kinds that waits to be asked
     config: {
       resources: undefined,
       clusters: undefined,
+      rules: [],
+      collections: [],
       maxBytes: Infinity,
       rightsMaxAgeMs: 600_000,
       startsAtOnce: false,
@@ -54,11 +56,36 @@ test("subresources that are forwarded are read as Clusterpedia's flag is, its fi
     );
 });
 
+test('options and collections are read from text and from lists', () => {
+  const { config, faults } = read({
+    indexExclude: 'secrets,*{namespaces=a b}',
+    indexRules: [{ clusters: 'm1', select: 'pods{labels=a in (b,c)},nodes{names=n}' }],
+    indexCollections: [{ name: 'a', resourceTypes: [{ resource: 'pods' }] }],
+  });
+  assert.deepEqual(faults, []);
+  assert.deepEqual(
+    config?.rules?.map(({ exclude, select }) => exclude ?? select),
+    [
+      ['secrets', '*{namespaces=a b}'],
+      ['pods{labels=a in (b,c)}', 'nodes{names=n}'],
+    ],
+  );
+  assert.deepEqual(config.collections?.[0]?.resourceTypes, [{ group: '', resource: 'pods', version: undefined }]);
+});
+
 test('a value that cannot be read is a fault of its flag', () => {
+  const one = { name: 'a', resourceTypes: [{ resource: 'pods' }] };
+  const twice = [one, one];
   for (const [given, expected] of [
     [{ indexResources: ' ,' }, /--index-resources: names nothing/],
     [{ indexResources: 'Pods' }, /--index-resources: "Pods" is no resource/],
     [{ indexClusters: 'a in (' }, /--index-clusters: /],
+    [{ indexExclude: 'pods{labels=a}' }, /--index-exclude: "pods\{labels=a\}": in braces stand namespaces= or names=/],
+    [{ indexRules: [{ select: ['pods'] }] }, /indexRules: "pods" selects nothing/],
+    [{ indexRules: [{ prune: 'pods{fields=kind}' }] }, /indexRules: .*"kind" is needed in every row/],
+    [{ indexRules: [{ clusters: 'a in (', exclude: ['pods'] }] }, /indexRules: /],
+    [{ indexCollections: [{ name: 'any', resourceTypes: [{ resource: 'pods' }] }] }, /indexCollections: .*built in/],
+    [{ indexCollections: twice }, /indexCollections: the collection "a" is defined twice/],
     [{ indexMaxBytes: '1Mi' }, /--index-max-bytes: "1Mi" is no size/],
     [{ indexMaxBytes: 'much' }, /--index-max-bytes: "much"/],
     [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],

@@ -2,11 +2,15 @@
 // these flags, the index starts with the first request for it. So a gateway on which nobody searches sends no list or
 // watch of its own to the clusters.
 import { z } from 'zod';
+import { readDefinition } from '../../search/api/collections/definitions.ts';
+import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import { isRightsChoice } from '../../search/rights/modes.ts';
 import type { RightsChoice } from '../../search/rights/modes.ts';
 import { isIndexIdentity } from '../../search/sync/index-identity.ts';
 import type { IndexIdentity } from '../../search/sync/index-identity.ts';
-import { makeSelection, parseResources, splitResources } from '../../search/sync/discover/selection.ts';
+import { splitResources } from '../../search/sync/discover/resource-entries.ts';
+import { makeSelection, parseResources } from '../../search/sync/discover/selection.ts';
+import type { IndexRule } from '../../search/sync/discover/selection.ts';
 import { parseAllowedSubresources } from '../api/index/index-subresources.ts';
 import type { AllowedSubresources } from '../api/index/index-subresources.ts';
 import { parseDuration } from '../../lib/duration.ts';
@@ -21,6 +25,10 @@ export interface IndexConfig {
   readonly resources: readonly string[] | undefined;
   /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
+  /** Options that narrow the index, of all clusters or of some. */
+  readonly rules?: readonly IndexRule[];
+  /** Collections that the configuration file defines. */
+  readonly collections?: readonly CollectionDefinition[];
   /** Maximum size on disk, in bytes; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
@@ -47,11 +55,34 @@ export interface IndexConfig {
 }
 
 const text = z.string().min(1);
+const entries = z.union([z.string(), z.array(text).readonly()]);
+const resourceType = z.strictObject({
+  group: z.string().optional(),
+  version: z.string().optional(),
+  kind: z.string().optional(),
+  resource: text,
+});
 
 /** Schema of the index settings in the configuration file. */
 export const indexFileFields = {
   indexResources: z.union([z.string(), z.array(text).readonly()]).optional(),
   indexClusters: text.optional(),
+  indexExclude: entries.optional(),
+  indexRules: z
+    .array(
+      z.strictObject({
+        clusters: text.optional(),
+        exclude: entries.optional(),
+        select: entries.optional(),
+        prune: entries.optional(),
+      }),
+    )
+    .readonly()
+    .optional(),
+  indexCollections: z
+    .array(z.strictObject({ name: text, resourceTypes: z.array(resourceType).readonly() }))
+    .readonly()
+    .optional(),
   indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
   indexRightsMaxAge: text.optional(),
   indexRights: text.optional(),
@@ -95,6 +126,8 @@ export function readIndexConfig(
     fault('--index-max-bytes', 'is for SQLite: the disk of a database is bounded where the database runs');
   attempt('--index-resources', fault, () => parseResources(resources ?? []));
   attempt('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
+  const rules = readRules(given, fault);
+  const collections = readCollections(given.indexCollections ?? [], fault);
   const forwarded = given.allowedProxySubresources;
   const forwardedSubresources = attempt('--allowed-proxy-subresources', fault, () =>
     forwarded === undefined ? undefined : parseAllowedSubresources(String(forwarded)),
@@ -102,6 +135,8 @@ export function readIndexConfig(
   return Object.freeze({
     resources,
     clusters: given.indexClusters,
+    rules,
+    collections,
     maxBytes: readMaxBytes(given.indexMaxBytes, fault),
     rightsMaxAgeMs: readRightsMaxAge(given.indexRightsMaxAge ?? indexDefaults.indexRightsMaxAge, fault),
     ...readRights(given.indexRights, fault),
@@ -116,6 +151,35 @@ export function readIndexConfig(
       given.karmadaSearch !== undefined ||
       store !== undefined,
   });
+}
+
+function readRules({ indexExclude, indexRules = [] }: IndexInput, fault: Fault): readonly IndexRule[] {
+  const listed = (written: string | readonly string[] | undefined): readonly string[] | undefined =>
+    typeof written === 'string' ? splitResources(written) : written;
+  const all = listed(indexExclude);
+  const some = indexRules.map(({ clusters, exclude, select, prune }) => ({
+    clusters,
+    exclude: listed(exclude),
+    select: listed(select),
+    prune: listed(prune),
+  }));
+  if (all !== undefined)
+    attempt('--index-exclude', fault, () => makeSelection(undefined, undefined, [{ exclude: all }]));
+  attempt('indexRules', fault, () => makeSelection(undefined, undefined, some));
+  return [...(all === undefined ? [] : [{ exclude: all }]), ...some];
+}
+
+function readCollections(
+  written: NonNullable<IndexInput['indexCollections']>,
+  fault: Fault,
+): readonly CollectionDefinition[] {
+  const read = written.flatMap(
+    ({ name, resourceTypes }) => attempt('indexCollections', fault, () => readDefinition(name, resourceTypes)) ?? [],
+  );
+  const names = read.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice !== undefined) fault('indexCollections', `the collection "${twice}" is defined twice`);
+  return read;
 }
 
 function readMaxBytes(written: string | number | undefined, fault: Fault): number {

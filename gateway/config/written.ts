@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { AuditInput } from '../audit/config.ts';
 import type { TracingInput } from '../tracing/config.ts';
 import type { AuthenticationInput } from './authentication-flags.ts';
+import type { ConsoleInput } from '../console/config.ts';
 import { readConfigFile } from './config-file.ts';
 import type { FileInput } from './config-file.ts';
 import type { HubInput } from './hub-config.ts';
@@ -19,6 +20,7 @@ export interface ConfigInput
   extends
     AuditInput,
     AuthenticationInput,
+    ConsoleInput,
     HubInput,
     IdentityInput,
     IndexInput,

@@ -18,6 +18,7 @@ import { makeFanoutMembers } from './members.ts';
 import type { IdentityFor } from './members.ts';
 import { statusOfMany, warningHeaders } from './missing.ts';
 import { readFanoutQuery } from './query.ts';
+import { answerReview, isReview } from './review-answer.ts';
 import { answerWatch } from './watches/watch-answer.ts';
 import { answerWrite } from './write-answer.ts';
 
@@ -38,7 +39,7 @@ export async function answerFanout(
   const { info } = state;
   refuseStreams(state);
   const query = readFanoutQuery(state.target.query);
-  if (info.isResource && writes.has(info.verb) && query.selects === undefined) {
+  if (info.isResource && writes.has(info.verb) && !isReview(info) && query.selects === undefined) {
     throw new GatewayError(
       'BAD_REQUEST',
       `a write to many clusters has to name them: add clusterSelector=<label selector>, or ${oneCluster}`,
@@ -56,6 +57,7 @@ export async function answerFanout(
     const clusters = await members.permitted(query.selects);
     writer.signal.throwIfAborted();
     if (!info.isResource) return await answerDiscovery(parts, surface.segments, clusters);
+    if (isReview(info)) return await answerReview(parts, clusters);
     if (writes.has(info.verb)) return await answerWrite(parts, clusters);
     if (info.verb === 'get') return await answerGet(parts, clusters);
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);

@@ -53,6 +53,12 @@ export function registerIndexMetrics(
         value: count,
       })),
   );
+  if (folder === undefined) {
+    registerRead(registry, 'portcullis_index_shards', 'Shards of the index that this process follows.', 'gauge', () => {
+      const shards = running()?.shards?.();
+      return shards === undefined ? [] : single(shards);
+    });
+  }
   if (folder === undefined) registerDatabaseMetrics(registry, () => running()?.database?.());
   else gauge('portcullis_index_bytes', 'What the index takes on disk.', () => single(bytesOf(folder)));
   registerRead(registry, 'portcullis_index_watchers', 'Open watches on the index.', 'gauge', () =>

@@ -38,8 +38,8 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     for (const { spec, status } of records.list()) {
       const state = states.get(spec.uid);
       const { indexed: before, ...rest } = status;
-      const indexed =
-        state === undefined ? undefined : statusOf(indexedOf(state, grantCommandOf(spec, resources)), before);
+      const found = state === undefined ? sameCluster(spec) : indexedOf(state, grantCommandOf(spec, resources));
+      const indexed = found && statusOf(found, before);
       isSyncing ||= indexed?.condition.reason === 'Syncing';
       if (indexed !== before) records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
     }
@@ -56,6 +56,13 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
     clearInterval(timer);
     clearTimeout(gathering);
   };
+}
+
+/** What is shown of a cluster that is in the index as another one. */
+function sameCluster({ sameAs }: ClusterSpec): Indexed | undefined {
+  if (sameAs === undefined) return undefined;
+  const message = `its objects are in the index as cluster "${sameAs.name}" (${sameAs.sourceDetail}), which was registered first`;
+  return { summary: '-', status: 'False', reason: 'SameCluster', message };
 }
 
 /** The new index status of a cluster; the object `before` itself when nothing has changed. */

@@ -30,6 +30,13 @@ export const clustersThroughIndex: OuterResource = { ...clustersResource };
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
   | { readonly kind: 'version' }
+  | { readonly kind: 'self-review' }
+  | {
+      /** The console, below /console/. */
+      readonly kind: 'console';
+      /** The part of the path behind `/console/`. */
+      readonly path: string;
+    }
   | { readonly kind: 'discovery'; readonly document: 'api' | 'apis' | 'root' }
   | { readonly kind: 'discovery'; readonly document: 'group' | 'version'; readonly group: ServedGroup }
   | { readonly kind: 'openapi'; readonly document: 'v2' | 'v3' }
@@ -92,7 +99,9 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
   if (health.has(first) && segments.length <= 2) {
     return { kind: 'health', check: first as 'livez', only: segments[1] };
   }
+  if (first === 'console') return { kind: 'console', path: segments.slice(1).join('/') };
   if (first === 'version' && segments.length === 1) return { kind: 'version' };
+  if (first === 'metrics' && segments[1] === 'fleet' && segments.length === 2) return { kind: 'index', part: 'fleet' };
   if (first === 'openapi') return openapiSurface(segments);
   if (first === 'api' && segments.length === 1) return { kind: 'discovery', document: 'api' };
   if (first === 'apis') return groupSurface(target);
@@ -132,6 +141,9 @@ function groupSurface(target: ParsedTarget): Surface {
   const resource = proxyResources.get(name);
   if (version === gatewayVersion && plural === resource && resource !== undefined && subresource === 'proxy') {
     return member(target, 4, { group: name, version, resource });
+  }
+  if (name === 'authentication.k8s.io' && version === 'v1' && plural === 'selfsubjectreviews' && object === undefined) {
+    return { kind: 'self-review' };
   }
   const index = indexSurface(target);
   if (index !== undefined) return subresourceBehind(target, index) ?? index;

@@ -7,10 +7,14 @@ import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeRegistryAnswers } from '../api/karmada/registries.ts';
 import { askOwner } from '../api/index/proxying.ts';
+import { askMetrics } from '../api/index/resource-metrics.ts';
 import { makeLocalAnswers } from '../api/local.ts';
 import { chain, selfChain } from '../chain.ts';
 import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
+import type { ConsoleConfig } from '../console/config.ts';
+import { readConsoleAssets } from '../console/assets.ts';
+import { makeConsole } from '../console/console.ts';
 import { startListener } from './tls-server.ts';
 import type { ConnectionGiver, Listener, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -151,12 +155,22 @@ class RunningFrontend implements Frontend {
       log,
       streamReviews: this.#streamReviews,
       answerLocally: this.#makeLocalAnswers(() => dependencies),
+      console: config.console && this.#makeConsole(config.console),
       clusterDomain: config.clusterDomain,
       forwardedSubresources: config.index?.forwardedSubresources,
       firstByteTimeoutMs: config.firstByteTimeoutMs,
       refusing: () => this.#refusing,
     };
     return dependencies;
+  }
+
+  #makeConsole(config: ConsoleConfig): ChainDependencies['console'] {
+    const { users } = this.#parts;
+    return makeConsole({
+      assets: readConsoleAssets(),
+      config,
+      takesCertificates: () => users.clientCa() !== undefined,
+    });
   }
 
   #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
@@ -176,6 +190,7 @@ class RunningFrontend implements Frontend {
         live: (state, question) => askLive(state, dependencies(), config.identity, question),
         owner: (state, surface) =>
           askOwner(state, surface, dependencies(), { identity: config.identity, findOwner: index.owner }),
+        metrics: (state, question) => askMetrics(state, dependencies(), config.identity, question),
       },
     });
   }

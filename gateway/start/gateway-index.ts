@@ -199,7 +199,7 @@ class StartedOnUse implements GatewayIndex {
   }
 
   async #start(onBroken: () => void): Promise<Index> {
-    const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs, store } = this.#config;
+    const { resources, clusters, rules, maxBytes, rightsMaxAgeMs, rights, readAs, store } = this.#config;
     const { sources, ...options } = this.#parts;
     // The code of the index is imported only here, so that a gateway without an index starts faster.
     const { startIndex } = await import('../../search/index.ts');
@@ -207,6 +207,7 @@ class StartedOnUse implements GatewayIndex {
       ...options,
       resources,
       clusters,
+      rules,
       maxBytes,
       postgres: store,
       rightsMaxAgeMs,

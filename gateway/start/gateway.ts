@@ -12,7 +12,10 @@ import { assembled } from './closing.ts';
 import { bookmarkIntervalMs, makeFrontend } from './frontend.ts';
 import type { Frontend } from './frontend.ts';
 import type { Host } from './host.ts';
+import { startHubCollections } from '../hub/hub-collections.ts';
+import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import { startImportsOf } from './imports.ts';
+import { startWorksOf } from './works.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { openOperations, probeMembers, startSharedParts } from './shared-parts.ts';
@@ -72,6 +75,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   const listener = await openListener(parts, frontend, operations);
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
+  const works = startWorksOf(parts, frontend.registry);
 
   return {
     url: listener.url,
@@ -89,7 +93,13 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([parts.audit?.flush(flushMs), tracing?.flush(flushMs), index?.close(), imports?.close()]);
+      await Promise.all([
+        parts.audit?.flush(flushMs),
+        tracing?.flush(flushMs),
+        index?.close(),
+        imports?.close(),
+        works?.close(),
+      ]);
       closeAll();
     },
     close: closeAll,
@@ -115,10 +125,21 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
     timeScale: config.timeScale,
     peers: options.host?.indexPeers,
     version: () => versionInfo(version, store.list()),
+    collections: startCollectionsOf(parts),
     log,
   });
   closers.push(() => void index.close());
   return index;
+}
+
+/** The collections of the configuration file, and those of the hub where it is to be asked for them. */
+function startCollectionsOf({ options, hub }: SharedParts): () => readonly CollectionDefinition[] {
+  const { config, log, closers } = options;
+  const own = config.index?.collections ?? [];
+  if (hub === undefined || config.hub?.collections !== true) return () => own;
+  const ofHub = startHubCollections(hub.client, log);
+  closers.push(() => ofHub.close());
+  return () => [...own, ...ofHub.current()];
 }
 
 /** Starts tracing; undefined when it is not configured. OpenTelemetry is then not loaded at all. */

@@ -25,6 +25,7 @@ export function startImportsOf(
     policies: settings && { ...settings, clusters: index && importedClusters(store, index) },
     registries: writesRegistries ? { namespace: namespace!, indexed: indexedRegistries(store, index) } : undefined,
     log,
+    timeScale: config.timeScale,
   });
   closers.push(() => void imports.close());
   return imports;
@@ -46,7 +47,9 @@ function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClu
   };
   return {
     facts({ metadata: { name } }: HubObject) {
-      const record = store.list().find(({ spec }) => spec.source === source && spec.originalName === name);
+      const isMeant = ({ spec }: ClusterRecord): boolean => spec.source === source && spec.originalName === name;
+      const first = store.get(name);
+      const record = first !== undefined && isMeant(first) ? first : store.list().find(isMeant);
       if (record === undefined) return undefined;
       return factsOf(record, stateOf(record.spec.uid));
     },
@@ -70,6 +73,7 @@ function factsOf({ spec, status }: ClusterRecord, state: ClusterState | undefine
   const host = endpoint?.host.includes(':') === true ? `[${endpoint.host}]` : endpoint?.host;
   return {
     problem: spec.problem?.message.replace(`${spec.sourceDetail}: `, ''),
+    sameAs: state === undefined ? spec.sameAs?.name : undefined,
     apiserver: endpoint === undefined ? '' : `${endpoint.scheme}://${host}:${endpoint.port}${endpoint.basePath}`,
     version: status.version,
     health: available && { isHealthy: available.status === 'True', message: available.message },

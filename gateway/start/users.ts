@@ -126,7 +126,7 @@ function selfUser(config: Config): Users {
  * allows it. Without both, every authenticated user may use every cluster.
  */
 export async function startAuthorizer(
-  { authorizationRules: file }: Pick<Config, 'authorizationRules'>,
+  { authorizationRules: file, identity }: Pick<Config, 'authorizationRules' | 'identity'>,
   reloading: Reloading,
   hub?: Pick<HubAccess, 'authorizer'>,
 ): Promise<Authorizer> {
@@ -141,7 +141,7 @@ export async function startAuthorizer(
     authorizers.push(rules!);
   }
   if (hub !== undefined) authorizers.push(hub.authorizer);
-  return authorizers.length === 0 ? allowAuthenticated() : unionAuthorizer(authorizers);
+  return authorizers.length === 0 ? allowAuthenticated(identity === 'self') : unionAuthorizer(authorizers);
 }
 
 /**

@@ -1,4 +1,4 @@
-// Step 8 of the chain: the request waits until the limits of its user, its cluster and the gateway allow it to run, or
+// Step 9 of the chain: the request waits until the limits of its user, its cluster and the gateway allow it to run, or
 // gets 429 (gateway/limits/admission.ts). It comes after `authorize`, so that nobody can use up the limits of another
 // user.
 import { gone } from '../limits/waiting-request.ts';

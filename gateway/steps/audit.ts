@@ -1,4 +1,4 @@
-// Step 6 of the chain: starts the audit record and the trace of the request, or refuses it when it must be recorded but
+// Step 7 of the chain: starts the audit record and the trace of the request, or refuses it when it must be recorded but
 // cannot be. It comes after authentication, because the audit policy asks who the caller is, and before authorization,
 // because refused requests belong in the audit log.
 import type { Authenticated } from '../exchange.ts';

@@ -1,4 +1,4 @@
-// Step 5 of the chain: finds out who the caller is, or refuses the request. Only plain health checks are open to
+// Step 6 of the chain: finds out who the caller is, or refuses the request. Only plain health checks are open to
 // everybody. Requests that a web page of another origin makes a browser send with its user's certificate are refused as
 // well (auth/callers/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';

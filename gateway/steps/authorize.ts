@@ -1,4 +1,4 @@
-// Step 7 of the chain: checks whether the caller may impersonate another user, if the request asks for that, and
+// Step 8 of the chain: checks whether the caller may impersonate another user, if the request asks for that, and
 // whether the resulting user may do what the request asks. Every part of an impersonated identity (user, groups, extra)
 // must be allowed. Security: the headers that later steps get hold neither the caller's credential nor impersonation
 // headers.
@@ -137,15 +137,17 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
   return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
 }
 
+const openToAuthenticated: ReadonlySet<string> = new Set(['discovery', 'openapi', 'self-review']);
+
 /**
  * The questions to the authorizer about a request; empty when everybody may do it. As in Kubernetes, everybody may read
- * the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery).
+ * the version (system:public-info-viewer), and authenticated users may read discovery and OpenAPI (system:discovery)
+ * and ask who they are (system:basic-user).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
   if (surface.kind === 'version') return [];
-  if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup))
-    return [];
+  if (openToAuthenticated.has(surface.kind) && user.groups.includes(authenticatedGroup)) return [];
   if (isProxying(surface) && cluster !== undefined) {
     const path = decodedPath(surface.path, surface.segments);
     return [

@@ -1,4 +1,4 @@
-// Step 10 of the chain: answers requests for the gateway's own API. Only requests for a member cluster go on to the
+// Step 11 of the chain: answers requests for the gateway's own API. Only requests for a member cluster go on to the
 // next step.
 import { answered } from '../step.ts';
 import type { Authorized, Dispatched } from '../exchange.ts';

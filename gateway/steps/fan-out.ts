@@ -1,4 +1,4 @@
-// Step 9 of the chain: answers a request for all clusters (`*`). Each cluster is asked as the caller, after the same
+// Step 10 of the chain: answers a request for all clusters (`*`). Each cluster is asked as the caller, after the same
 // checks as for a request to this cluster alone, and the answers are joined. Security: there are two functions, one for
 // each chain, so that `fanOut` cannot leave out the impersonated user by mistake.
 import { answered } from '../step.ts';

@@ -1,4 +1,4 @@
-// Step 13 of the chain: sends the request to the member cluster and relays the answer. Security: there are two
+// Step 14 of the chain: sends the request to the member cluster and relays the answer. Security: there are two
 // functions, one for each chain, so that `forward` cannot leave out the impersonated user by mistake. Nothing is
 // awaited between reading the cluster record and sending, so that address and credential belong together.
 import { hostHeader } from '../../routing/dial/endpoint-request.ts';

@@ -1,4 +1,4 @@
-// Step 12 of the chain: decides which user the member cluster will see. Easy to get wrong: a request without
+// Step 13 of the chain: decides which user the member cluster will see. Easy to get wrong: a request without
 // impersonation headers runs with the gateway's own rights. So when the user cannot be decided, this step throws,
 // before anything is sent, and the chain has no way to `forward` without it.
 import type { User } from '../../cache/model/user.ts';

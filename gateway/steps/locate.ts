@@ -1,4 +1,4 @@
-// Step 11 of the chain: reads the cluster record once, with its credential and connections. Since the step `authorize`
+// Step 12 of the chain: reads the cluster record once, with its credential and connections. Since the step `authorize`
 // the request may have waited, and another cluster may have taken the name meanwhile. Security: nobody has decided
 // whether the caller may use that cluster, so the request is refused.
 import { isAsJudged } from '../../auth/rules/authorize.ts';

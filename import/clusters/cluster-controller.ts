@@ -2,9 +2,11 @@
 // several groups of gateways has them.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import type { HubWriter } from '../hub/hub-writer.ts';
-import { isDeleting, pediaClusters, setFinalizer, textAt } from '../objects.ts';
-import type { Outcome } from '../queue/work-queue.ts';
+import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { isDeleting, textAt } from '../../controllers/objects.ts';
+import { pediaClusters } from '../objects.ts';
+import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import type { ImportedClusters } from './cluster-facts.ts';
 import { shardOf, statusOf } from './cluster-status.ts';
 

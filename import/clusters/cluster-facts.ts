@@ -19,6 +19,8 @@ export interface SyncedType {
 export interface ClusterFacts {
   /** Why it cannot be used as it is written; undefined when it can. */
   readonly problem: string | undefined;
+  /** The name of the same cluster in the index, where another object had registered it before. */
+  readonly sameAs?: string | undefined;
   /** Its address; '' while unknown. */
   readonly apiserver: string;
   /** Its `gitVersion`; '' while unknown. */

@@ -85,6 +85,10 @@ test('the first condition that is not true is why a cluster is not ready', () =>
       ['Validated True Validated', 'SynchroRunning False WaitInit', 'ClusterHealthy Unknown MonitorStop'],
     ],
     [
+      { sync: undefined, sameAs: 'other' },
+      ['Validated True Validated', 'SynchroRunning False SameCluster', 'ClusterHealthy Unknown MonitorStop'],
+    ],
+    [
       { sync: { ...facts.sync!, isRunning: false, fault: 'no' } },
       ['Validated True Validated', 'SynchroRunning False InitialFailed', 'ClusterHealthy Unknown MonitorStop'],
     ],

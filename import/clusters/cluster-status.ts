@@ -1,8 +1,8 @@
 // The status of a PediaCluster, with the conditions, reasons and sentences that Clusterpedia's tools wait for.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { listAt, textAt, textsAt } from '../objects.ts';
+import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
 /** Clusterpedia's warning about a `syncResourcesRefName` that leads nowhere. */
@@ -28,7 +28,8 @@ export function statusOf(
   return {
     ...(apiserver === '' ? {} : { apiserver }),
     ...(version === '' ? {} : { version }),
-    shardingName,
+    // As Clusterpedia: not before it is followed for the first time.
+    ...(running.status === 'True' || shardOf(cluster) !== undefined ? { shardingName } : {}),
     conditions: withConditions(conditionsOf(cluster), found, generationOf(cluster)),
     syncResources: syncedGroups(cluster, facts.sync?.types ?? [], syncResources),
   };
@@ -47,9 +48,16 @@ function validatedOf(
   return { type, status: 'True', reason: 'Validated', message: notes.join('; ') };
 }
 
-function runningOf(validated: Finding, { sync }: ClusterFacts): Finding {
+function runningOf(validated: Finding, { sync, sameAs }: ClusterFacts): Finding {
   const type = 'SynchroRunning';
   if (validated.status !== 'True') return { ...validated, type };
+  if (sameAs !== undefined)
+    return {
+      type,
+      status: 'False',
+      reason: 'SameCluster',
+      message: `its objects are in the index as cluster "${sameAs}"`,
+    };
   if (sync?.isRunning === true)
     return { type, status: 'True', reason: 'Running', message: 'cluster synchro is running' };
   if (sync === undefined || sync.fault === '')
@@ -85,8 +93,10 @@ function syncedGroups(
     const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
     return index < 0 ? named.length : index;
   };
+  // Events that are indexed for eventsInvolvedResources are no type of Clusterpedia's.
+  const isShown = (type: SyncedType): boolean => type.kind !== 'Event' || place(type) < named.length;
   return groups.flatMap((group) => {
-    const own = types.filter((type) => type.group === group).toSorted((a, b) => place(a) - place(b));
+    const own = types.filter((type) => type.group === group && isShown(type)).toSorted((a, b) => place(a) - place(b));
     if (own.length === 0) return [];
     return [{ group, resources: own.map((type) => syncedResource(type, timesOf(cluster, type))) }];
   });

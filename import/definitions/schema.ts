@@ -81,7 +81,12 @@ export interface TypeDefinition {
   /** The kind in lower case unless said otherwise. */
   readonly singular?: string;
   readonly columns?: readonly Column[];
-  readonly spec: Schema;
+  readonly spec?: Schema;
+  /** Fields beside `spec` and `status`, and which of them must be given. */
+  readonly fields?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  /** Rules in CEL about the whole object. */
+  readonly validations?: readonly { readonly rule: string; readonly message: string }[];
   /** With a status subresource; absent: no status. */
   readonly status?: Schema;
 }
@@ -95,9 +100,15 @@ export interface CustomResourceDefinition {
 }
 
 export function definitionOf(type: TypeDefinition): CustomResourceDefinition {
-  const { group, version, kind, plural, columns, spec, status } = type;
+  const { group, version, kind, plural, columns, spec, fields, required, validations, status } = type;
   const metadata: Schema = { type: 'object' };
-  const properties = { apiVersion: text, kind: text, metadata, spec, ...(status && { status }) };
+  const properties = {
+    ...{ apiVersion: text, kind: text, metadata },
+    ...(spec && { spec }),
+    ...fields,
+    ...(status && { status }),
+  };
+  const rules = { ...(required && { required }), ...(validations && { 'x-kubernetes-validations': validations }) };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -112,7 +123,7 @@ export function definitionOf(type: TypeDefinition): CustomResourceDefinition {
           served: true,
           storage: true,
           ...(columns && { additionalPrinterColumns: columns }),
-          schema: { openAPIV3Schema: { type: 'object', properties } },
+          schema: { openAPIV3Schema: { type: 'object', properties, ...rules } },
           ...(status && { subresources: { status: {} } }),
         },
       ],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeHub } from '../fake-hub.fixture.ts';
+import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
 import { makeDiscovery, UnservedType } from './discovery.ts';
 
 const group = 'example.io';

@@ -2,7 +2,8 @@
 // `maxAgeMs` are over, since every policy asks at every change of its sources.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
-import { check, type ResourceType } from './hub-writer.ts';
+import { check } from '../../controllers/hub/hub-writer.ts';
+import { type ResourceType } from '../../controllers/objects.ts';
 
 /** A type as a policy names it. */
 export interface WantedType {

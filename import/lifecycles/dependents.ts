@@ -1,6 +1,6 @@
 // Which lifecycles depend on an object of the hub, whether it is there or not.
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
-import type { ResourceType } from '../hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 
 export interface Dependents {
@@ -31,6 +31,7 @@ export function makeDependents(): Dependents {
   };
 }
 
-function objectKey(type: ResourceType, key: string): string {
-  return `${resourceKey(type)} ${key}`;
+/** Selectors of the type do not count. */
+function objectKey({ group, version, resource }: ResourceType, key: string): string {
+  return `${resourceKey({ group, version, resource })} ${key}`;
 }

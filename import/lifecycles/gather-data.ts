@@ -1,8 +1,8 @@
 // The objects that a lifecycle's templates see: its source and its references, each of which may be named by those
 // before it.
-import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { FollowedTypes } from '../hub/followed-types.ts';
-import { listAt, textAt } from '../objects.ts';
+import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
+import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
@@ -13,6 +13,8 @@ export interface TemplateData {
   readonly references: Readonly<Record<string, HubObject>>;
 }
 
+type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
+
 export interface Gathered {
   /** What the lifecycle depends on, found or not, its source first. */
   readonly dependencies: readonly Dependency[];
@@ -22,9 +24,12 @@ export interface Gathered {
   readonly result: { readonly data: TemplateData } | { readonly reason: string; readonly message: string };
 }
 
-export function gatherData(lifecycle: HubObject, types: Pick<FollowedTypes, 'objects'>): Gathered {
+/** @param policy whose types are read */
+export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy: string): Gathered {
   const at = dependencyAt(lifecycle);
-  const source = objectAt(types, at);
+  // In the same order: the source, then the references.
+  const followed = types.typesOf(policy);
+  const source = objectAt(types, at, followed[0]);
   if (source === undefined) {
     const result = { reason: 'SourceResourceNotFound', message: `${labelOf(at)} is not there` };
     return { dependencies: [at], references: undefined, result };
@@ -32,7 +37,7 @@ export function gatherData(lifecycle: HubObject, types: Pick<FollowedTypes, 'obj
   const found: Record<string, HubObject> = {};
   const references: Dependency[] = [];
   const data = { source, references: found };
-  for (const each of listAt(lifecycle, 'spec', 'references')) {
+  for (const [index, each] of listAt(lifecycle, 'spec', 'references').entries()) {
     const label = `reference "${textAt(each, 'key')}"`;
     let reference: Dependency;
     try {
@@ -43,7 +48,7 @@ export function gatherData(lifecycle: HubObject, types: Pick<FollowedTypes, 'obj
     }
     if (reference.name === '') return ended('FailedReferenceResourceParse', `${label}: the name is empty`);
     references.push(reference);
-    const object = objectAt(types, reference);
+    const object = objectAt(types, reference, followed[index + 1]);
     if (object === undefined) return ended('ReferenceResourceNotFound', `${label}: ${labelOf(reference)} is not there`);
     found[textAt(each, 'key')] = object;
   }
@@ -82,11 +87,15 @@ function referenceAt(written: unknown, data: TemplateData): Dependency {
   };
 }
 
+/** @param followed the type with the selectors that the policy has for it; another one while the policy has changed */
 function objectAt(
-  types: Pick<FollowedTypes, 'objects'>,
-  { namespace, name, ...type }: Dependency,
+  types: TypesOfPolicies,
+  { namespace, name, group, version, resource }: Dependency,
+  followed: WatchedResource | undefined,
 ): HubObject | undefined {
-  return types.objects(type)?.get(namespace === '' ? name : `${namespace}/${name}`);
+  const type = { group, version, resource };
+  const isSame = followed?.group === group && followed.version === version && followed.resource === resource;
+  return types.objects(isSame ? followed : type)?.get(namespace === '' ? name : `${namespace}/${name}`);
 }
 
 /** `secrets ns/name`, for messages. */

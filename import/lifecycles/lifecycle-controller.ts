@@ -2,31 +2,32 @@
 // address and credentials of the PediaCluster equal to what the template prints.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import { conditionsOf, findCondition, generationOf, withConditions, type Finding } from '../conditions.ts';
-import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
-import type { FollowedTypes } from '../hub/followed-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../hub/hub-writer.ts';
 import {
-  controllerOf,
-  isDeleting,
-  isPolicy,
-  lifecycles,
-  ownersOf,
-  pediaClusters,
-  setFinalizer,
-  textAt,
-  type OwnerReference,
-} from '../objects.ts';
-import type { Dependency } from '../policies/lifecycle-object.ts';
+  conditionsOf,
+  findCondition,
+  generationOf,
+  withConditions,
+  type Finding,
+} from '../../controllers/conditions.ts';
+import { clusterGroup, policyGroup } from '../definitions/clusterpedia.ts';
+import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { controllerOf, isDeleting, ownersOf, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import { isPolicy, lifecycles, pediaClusters } from '../objects.ts';
+import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { lifecycleFinalizer as finalizer, type Dependency } from '../policies/lifecycle-object.ts';
 import { isTrue } from '../policies/choose-sources.ts';
-import type { Outcome } from '../queue/work-queue.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
+import { followsTemplate } from '../policies/policy-options.ts';
+import { followedAnnotations, templatePatch } from './follow-template.ts';
 import { gatherData, type TemplateData } from './gather-data.ts';
 import { followedFields, readPediaClusterBody, UnreadableBody, type PediaClusterBody } from './pedia-cluster-body.ts';
 
 export interface LifecycleControllerParts {
   readonly writer: HubWriter;
   readonly types: FollowedTypes;
+  readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
   readonly pediaClusters: () => HubObjects;
   /** The objects at whose changes the lifecycle is to be reconciled again. */
@@ -36,8 +37,6 @@ export interface LifecycleControllerParts {
 export interface LifecycleController {
   reconcile(name: string): Promise<Outcome>;
 }
-
-const finalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
 
 /** How far a lifecycle came. */
 interface Step {
@@ -69,7 +68,8 @@ export function makeLifecycleController(parts: LifecycleControllerParts): Lifecy
       if (cluster !== undefined && isDeleting(cluster)) return 'done';
       await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: true });
       const { step, references } = await advance(parts, lifecycle, cluster);
-      await tell(parts.writer, lifecycle, cluster, step, references);
+      // The event of the new PediaCluster brings the lifecycle here again, and then both conditions are told at once.
+      if (step.done !== 'created') await tell(parts.writer, lifecycle, cluster, step, references);
       return step.outcome ?? 'done';
     },
   };
@@ -89,13 +89,15 @@ async function advance(
   }
   const waiting = waitFor(parts.types, owner.name);
   if (waiting !== undefined) return { step: { reason: 'WaitDependentResourceSynced', message: waiting } };
-  const { dependencies, references, result } = gatherData(lifecycle, parts.types);
+  const { dependencies, references, result } = gatherData(lifecycle, parts.types, owner.name);
   parts.onDependencies(lifecycle.metadata.name, dependencies);
   if ('reason' in result) return { step: result, references };
+  const policy = parts.policies().get(owner.name);
+  const follows = policy !== undefined && followsTemplate(policy);
   const step =
     cluster === undefined
-      ? await create(parts.writer, lifecycle, result.data)
-      : await update(parts.writer, lifecycle, cluster, result.data);
+      ? await create(parts.writer, lifecycle, result.data, follows)
+      : await update(parts.writer, lifecycle, cluster, result.data, follows);
   return { step, references };
 }
 
@@ -111,7 +113,7 @@ function waitFor(types: FollowedTypes, policy: string): string | undefined {
   return undefined;
 }
 
-async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateData): Promise<Step> {
+async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateData, follows: boolean): Promise<Step> {
   try {
     if (!isTrue(compileTemplate(textAt(lifecycle, 'spec', 'creationCondition')).render(data)))
       return { reason: 'WaitCreationCondition' };
@@ -122,7 +124,8 @@ async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateDat
   const body = bodyOf(lifecycle, data);
   if ('reason' in body) return body;
   try {
-    await writer.create(pediaClusters, pediaClusterObject(lifecycle, body));
+    const annotations = follows ? followedAnnotations(body) : body.annotations;
+    await writer.create(pediaClusters, pediaClusterObject(lifecycle, { ...body, annotations }));
   } catch (error) {
     // Somebody made it first; the event of it comes, and the next round sees it.
     if (!(error instanceof HubRefusal) || isConflict(error)) throw error;
@@ -131,22 +134,36 @@ async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateDat
   return { reason: 'PediaClusterCreated', done: 'created' };
 }
 
-async function update(writer: HubWriter, lifecycle: HubObject, cluster: HubObject, data: TemplateData): Promise<Step> {
+async function update(
+  writer: HubWriter,
+  lifecycle: HubObject,
+  cluster: HubObject,
+  data: TemplateData,
+  follows: boolean,
+): Promise<Step> {
   const body = bodyOf(lifecycle, data);
   if ('reason' in body) return body;
-  const wanted = body.spec;
-  if (followedFields.every((field) => (wanted[field] ?? '') === textAt(cluster, 'spec', field)))
-    return { reason: 'PediaClusterUpdated', done: 'unchanged' };
-  const patch = Object.fromEntries(
-    followedFields.map((field) => [field, wanted[field] ?? (field === 'apiserver' ? '' : null)]),
-  );
+  const access = accessPatch(cluster, body);
+  // Of a PediaCluster that was there first only the access is the policy's.
+  const further = follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
+  if (access === undefined && further === undefined) return { reason: 'PediaClusterUpdated', done: 'unchanged' };
   try {
-    await writer.patch(pediaClusters, cluster, { spec: patch });
+    await writer.patch(pediaClusters, cluster, { ...further, spec: { ...further?.spec, ...access } });
   } catch (error) {
     if (!(error instanceof HubRefusal)) throw error;
     return { reason: 'FailedPatchPediaCluster', message: error.message, outcome: 'retry' };
   }
   return { reason: 'PediaClusterUpdated', done: 'patched' };
+}
+
+/** Address and credentials as printed; undefined when they are so already. */
+function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | undefined {
+  if (followedFields.every((field) => (spec[field] ?? '') === textAt(cluster, 'spec', field))) return undefined;
+  return Object.fromEntries(followedFields.map((field) => [field, spec[field] ?? (field === 'apiserver' ? '' : null)]));
+}
+
+function isMadeBy(lifecycle: HubObject, cluster: HubObject): boolean {
+  return ownersOf(cluster).some(({ uid }) => uid === lifecycle.metadata.uid);
 }
 
 function bodyOf(lifecycle: HubObject, data: TemplateData): PediaClusterBody | Step {
@@ -188,14 +205,13 @@ async function tell(
   await writer.patch(lifecycles, lifecycle, { status }, '/status');
 }
 
-function createdOf({ reason, message = '', done }: Step): Finding {
-  return { type: 'Created', status: done === 'created' ? 'True' : 'False', reason, message };
+function createdOf({ reason, message = '' }: Step): Finding {
+  return { type: 'Created', status: 'False', reason, message };
 }
 
 /** Of a PediaCluster that is there: whether this lifecycle made it, or found it. */
 function existsOf(lifecycle: HubObject, cluster: HubObject): Finding {
-  const made = ownersOf(cluster).some(({ uid }) => uid === lifecycle.metadata.uid);
-  const reason = made ? 'PediaClusterCreated' : 'PediaClusterExisted';
+  const reason = isMadeBy(lifecycle, cluster) ? 'PediaClusterCreated' : 'PediaClusterExisted';
   return { type: 'Created', status: 'True', reason, message: '' };
 }
 

@@ -1,10 +1,13 @@
 // A PediaClusterLifecycle as Clusterpedia writes it, empty namespaces included, so that either program finds nothing to
 // change in what the other wrote.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
-import type { ResourceType } from '../hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
-import type { OwnerReference } from '../objects.ts';
+import type { OwnerReference } from '../../controllers/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
+
+/** Held until its end was seen. A lifecycle has it from the start, which saves a write for each. */
+export const lifecycleFinalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
 
 /** One object that a lifecycle reads; `namespace` is '' for a cluster-scoped one. */
 export interface Dependency extends ResourceType {
@@ -47,7 +50,7 @@ export function lifecycleObject(name: string, policy: HubObject, spec: Lifecycle
   return {
     apiVersion: `${policyGroup}/v1alpha1`,
     kind: 'PediaClusterLifecycle',
-    metadata: { name, ownerReferences: [owner] },
+    metadata: { name, ownerReferences: [owner], finalizers: [lifecycleFinalizer] },
     spec,
   };
 }

@@ -1,16 +1,20 @@
 // Brings one ClusterImportPolicy to effect: a PediaClusterLifecycle for each source that it selects, none for others,
 // and conditions that say how far it came.
 import { isDeepStrictEqual } from 'node:util';
-import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
+import type { HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceLabel } from '../../cache/hub/hub-paths.ts';
-import { conditionsOf, generationOf, withConditions, type Finding } from '../conditions.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
 import { UnservedType, type Discovery, type WantedType } from '../hub/discovery.ts';
-import type { FollowedTypes } from '../hub/followed-types.ts';
-import type { HubWriter, ResourceType } from '../hub/hub-writer.ts';
-import { isDeleting, policies, setFinalizer } from '../objects.ts';
-import type { Outcome } from '../queue/work-queue.ts';
+import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
+import { isDeleting } from '../../controllers/objects.ts';
+import { policies } from '../objects.ts';
+import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
 import { chooseSources, type Choice, type Verdicts } from './choose-sources.ts';
 import { specOf, type LifecycleReference } from './lifecycle-object.ts';
+import { selectorsOf } from './policy-options.ts';
 import { InvalidPolicy, readPolicySpec, type PolicySpec } from './policy-spec.ts';
 import { writeLifecycles, type WriteFaults } from './write-lifecycles.ts';
 
@@ -95,13 +99,17 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
     references.push({ ...reference, resource: type.resource, version: type.version });
   }
   const validated: Finding = { type: 'Validated', status: 'True', reason: 'Success', message: '' };
+  const followed = { ...source, ...selectorsOf(policy, 'source') };
   bind(parts, policy.metadata.name, [
-    source,
-    ...references.map(({ group, version, resource }) => ({ group, version, resource })),
+    followed,
+    ...references.map(({ key, group, version, resource }) => ({
+      ...{ group, version, resource },
+      ...selectorsOf(policy, `references.${key}`),
+    })),
   ]);
   const waiting = waitFor(parts, policy.metadata.name);
   if (waiting !== undefined) return { validated, ...waiting };
-  const choice = await chooseSources(known.spec, parts.types.objects(source) ?? new Map(), known.verdicts);
+  const choice = await chooseSources(known.spec, parts.types.objects(followed) ?? new Map(), known.verdicts);
   const failures = await writeLifecycles(parts, policy, choice, (object) =>
     specOf(source, object, references, known.spec.copied),
   );
@@ -124,7 +132,7 @@ async function served(
 }
 
 /** Follows these types for the policy. What is not to be read any more stays until all of its types are known. */
-function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted: readonly ResourceType[]): void {
+function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted: readonly WatchedResource[]): void {
   if (isDeepStrictEqual(types.typesOf(policy), wanted)) return;
   types.use(policy, wanted);
   onBound(policy);

@@ -3,7 +3,7 @@
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
-import { listAt, textAt, textsAt } from '../objects.ts';
+import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import { compileTemplate, TemplateError, type Template } from '../template/template.ts';
 
 /** Parts of a policy that its lifecycles get as they are. */

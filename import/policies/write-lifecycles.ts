@@ -1,8 +1,9 @@
 // Brings the lifecycles of one policy to what it wants: makes, changes and removes them, several at a time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
-import { HubRefusal, isConflict, type HubWriter } from '../hub/hub-writer.ts';
-import { controllerOf, isDeleting, isPolicy, lifecycles, textAt } from '../objects.ts';
+import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { controllerOf, isDeleting, textAt } from '../../controllers/objects.ts';
+import { isPolicy, lifecycles } from '../objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../cache/hub/hub.fixture.ts';
-import { FakeHub } from '../fake-hub.fixture.ts';
+import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
 import { startRegistryControllers } from './registry-controllers.ts';
 import type { RegisteredCluster } from './registry-status.ts';
 

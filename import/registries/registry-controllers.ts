@@ -9,15 +9,15 @@ import {
   registryPlural,
   storedRegistryVersion,
 } from '../../cache/sources/objects/karmada-registries.ts';
-import { conditionsOf, generationOf, withConditions } from '../conditions.ts';
-import { makeHubWriter, type ResourceType } from '../hub/hub-writer.ts';
-import { isDeleting } from '../objects.ts';
-import { makeQueue, type ImportLog } from '../queue/logged-queue.ts';
+import { conditionsOf, generationOf, withConditions } from '../../controllers/conditions.ts';
+import { makeHubWriter } from '../../controllers/hub/hub-writer.ts';
+import { isDeleting, type ResourceType } from '../../controllers/objects.ts';
+import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
 import { findingsOf, type IndexedRegistries } from './registry-status.ts';
 
 export interface RegistryControllersOptions {
   readonly client: HubClient;
-  readonly log: ImportLog;
+  readonly log: ControllerLog;
   readonly indexed: IndexedRegistries;
   readonly timing?: Partial<ReflectorTiming>;
 }
@@ -45,7 +45,7 @@ export function startRegistryControllers({ client, log, indexed, timing }: Regis
     },
     onError: (error) => log.error({ err: error }, 'a ResourceRegistry could not be handled'),
   });
-  const queue = makeQueue('ResourceRegistry', log, async (name) => {
+  const queue = makeQueue('ResourceRegistry', 'import', log, async (name) => {
     const object = objects.objects.get(name);
     if (object === undefined || isDeleting(object)) return 'done';
     const registry = readRegistry(object);

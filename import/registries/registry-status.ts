@@ -1,7 +1,7 @@
 // The status of Karmada's ResourceRegistries. Karmada declares conditions and writes none, so types and reasons are
 // ours: `Accepted` says whether the spec is in effect, `Indexed` whether everything that it selects can be found.
 import type { Registry, RegisteredResource } from '../../cache/sources/objects/karmada-registries.ts';
-import type { Finding } from '../conditions.ts';
+import type { Finding } from '../../controllers/conditions.ts';
 
 /** A cluster that a registry selects. */
 export interface RegisteredCluster {

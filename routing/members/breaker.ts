@@ -35,6 +35,21 @@ export interface Breaker {
   readonly state: 'closed' | 'open' | 'half-open';
 }
 
+/** A request that was not sent, because the cluster failed a moment ago. */
+export class BreakerOpen extends GatewayError {
+  /** The failure, in words that stay the same while the breaker opens and closes; undefined when none was told. */
+  readonly last: GatewayError | undefined;
+
+  constructor(cluster: string, last: GatewayError | undefined) {
+    super(
+      last?.status === 502 ? last.code : 'MEMBER_UNAVAILABLE',
+      `cluster "${cluster}" failed a moment ago and gets no requests at the moment: ${last?.message ?? 'unknown fault'}`,
+      { cluster, cause: last },
+    );
+    this.last = last;
+  }
+}
+
 /**
  * Makes the breaker of one cluster.
  * @param nowMs a monotonic clock; a change of the system time must not keep a breaker open
@@ -65,11 +80,7 @@ export function makeBreaker(
         state = 'half-open';
         return;
       }
-      throw new GatewayError(
-        last?.status === 502 ? last.code : 'MEMBER_UNAVAILABLE',
-        `cluster "${clusterName}" failed a moment ago and gets no requests at the moment: ${last?.message ?? 'unknown fault'}`,
-        { cluster: clusterName, cause: last },
-      );
+      throw new BreakerOpen(clusterName, last);
     },
     succeed() {
       failures = 0;

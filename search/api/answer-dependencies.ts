@@ -3,12 +3,14 @@
 // the next steps.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
+import type { IndexOperations } from '../operate/operations.ts';
 import type { IndexStore } from '../stores/store.ts';
 import type { SyncView } from '../sync/sync-view.ts';
 import type { ResourceType } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from './catalog.ts';
+import type { CollectionDefinition } from './collections/definitions.ts';
 import type { UnionOpenapi } from './documents/openapi-union.ts';
 import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
@@ -20,10 +22,13 @@ export interface AnswerDependencies {
   readonly catalog: () => Promise<Catalog>;
   /** The resources that the configuration names to be indexed, without patterns such as `*`. */
   readonly chosen: readonly ResourceType[];
+  /** The collections beside the built-in ones; called for each request, since they can change. */
+  readonly collections: () => readonly CollectionDefinition[];
   readonly sync: SyncView;
   /** Resolves when the clusters were read for the first time, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
+  readonly operations: IndexOperations;
   readonly feed: ChangeFeed;
   readonly issuedRights: IssuedRights;
   readonly openStreams: OpenStreams;

@@ -5,7 +5,7 @@ import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 import { catalogOf, makeCatalogReader, scopeOfViews, servedTypes, typeView } from './catalog.ts';
-import { clusterWarnings } from './cluster-warnings.ts';
+import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 
 const widgets = { group: 'x.io', resource: 'widgets' };
 
@@ -169,4 +169,23 @@ test('the catalog is made anew when types of the store or what is followed have 
   const third = await later();
   assert.notEqual(third, second);
   assert.equal(await later(), third);
+});
+
+test('pruned fields are told once for all clusters that keep a type without them, and no cluster is named that shows nothing', () => {
+  const without = (...pruned: readonly string[]): TypeInfo => ({ ...typeOf('v1'), pruned });
+  const names = ['a', 'b', 'c', 'd', 'hidden'];
+  const catalog = catalogOf([
+    ...names.map((name) => stored(name, without('data', 'spec.x'))),
+    stored('other', without('status')),
+    stored('whole', typeOf('v1')),
+  ]);
+  const scope = scopeOf('a', 'b', 'c', 'd', 'other', 'whole');
+  const told = (cluster?: string, clusters?: readonly string[]): readonly string[] =>
+    prunedWarnings(catalog, [widgets], { cluster, clusters }, scope).map(({ text }) => text.split(':')[0]!);
+  assert.deepEqual(told(), [
+    'widgets.x.io of clusters a, b, c and 1 more are kept without data, spec.x',
+    'widgets.x.io of cluster other are kept without status',
+  ]);
+  assert.deepEqual(told('b'), ['widgets.x.io of cluster b are kept without data, spec.x']);
+  assert.deepEqual(told(undefined, ['whole', 'hidden']), []);
 });

@@ -28,6 +28,7 @@ function withoutRights(): { readonly asked: string[]; readonly dependencies: Ans
     store,
     catalog: async () => catalogOf([]),
     chosen: [],
+    collections: () => [],
     settled: async () => void asked.push('settled'),
     rights: {
       scope: async () => {
@@ -47,6 +48,7 @@ const questions: readonly (readonly [what: string, asked: IndexRequest['asked'],
   ['an object', { part: 'proxy', segments: ['api', 'v1', 'namespaces', 'a', 'pods', 'p'] }],
   ['discovery', { part: 'proxy', segments: ['apis'] }],
   ['a collection', { part: 'collections', name: 'workloads' }],
+  ['a watch of a collection', { part: 'collections', name: 'workloads' }, '?watch=1'],
   ['the list of collections', { part: 'collections', name: undefined }],
   ['counts', { part: 'counts' }, '?resource=pods.v1.'],
   ['facets', { part: 'facets' }, '?resource=pods.v1.&by=namespace'],

@@ -5,8 +5,43 @@ import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
+import { typeName } from '../sync/member-paths.ts';
 import type { Warning } from './answer-body.ts';
+import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';
+
+/** How many clusters one warning about pruned fields names. */
+const mostNamed = 3;
+
+/**
+ * The warnings about fields that were dropped before objects were stored: one for each type and set of fields. Only
+ * clusters of which the caller may see objects of the type are named.
+ */
+export function prunedWarnings(
+  catalog: Catalog,
+  types: readonly ResourceType[],
+  { cluster, clusters }: { readonly cluster: string | undefined; readonly clusters: readonly string[] | undefined },
+  scope: ScopeAnswer['scope'],
+): readonly Warning[] {
+  const isAsked = (name: string): boolean =>
+    (cluster === undefined || cluster === name) && (clusters === undefined || clusters.includes(name));
+  const lacking = types.flatMap((type) =>
+    catalog.of(typeKey(type)).flatMap(({ incarnation, type: { pruned = [] } }) => {
+      const isShown = pruned.length > 0 && isAsked(incarnation.cluster);
+      if (!isShown || !scopeConcerns(scope, incarnation.id, typeKey(type))) return [];
+      return [{ what: typeName(type), without: pruned.join(', '), cluster: incarnation.cluster }];
+    }),
+  );
+  const groups = Map.groupBy(lacking, ({ what, without }) => JSON.stringify([what, without]));
+  return [...groups.values()].map((group) => {
+    const { what, without } = group[0]!;
+    const names = group.map((each) => each.cluster).toSorted();
+    const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+    const of = `${names.length === 1 ? 'cluster' : 'clusters'} ${names.slice(0, mostNamed).join(', ')}${more}`;
+    const text = `${what} of ${of} are kept without ${without}: selectors and columns see these fields missing; edit such an object in its cluster, never from a copy`;
+    return { cluster: undefined, text };
+  });
+}
 
 /** The requested types, and the requested clusters. `clusters` is undefined when the request names none. */
 export interface AskedOf {
@@ -35,11 +70,20 @@ export function clusterWarnings(
     // Most clusters need no warning, so they are skipped early.
     if (!unread.has(cluster) && isFine(state)) continue;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
-    const texts = unread.has(cluster) ? [notIndexed(state)] : faultsOf(state, keys, scope, nowMs);
+    const isOut = state.fault?.reason === 'InvalidOptions';
+    const texts = isOut
+      ? [outOfIndex]
+      : unread.has(cluster)
+        ? [notIndexed(state)]
+        : faultsOf(state, keys, scope, nowMs);
     for (const text of texts) warnings.push({ cluster, text });
   }
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
+
+/** Says nothing of what the option is about: the condition of the cluster does, to those who may see it. */
+const outOfIndex =
+  'nothing of it is indexed: an index option of it cannot be read; its condition Indexed says which (kubectl get clusters)';
 
 function isFine({ fault, types }: PartState): boolean {
   return fault === undefined && types.every((type) => type.isWhole && type.fault === undefined);
@@ -78,7 +122,7 @@ function faultsOf(
 }
 
 function named(types: readonly TypeState[]): string {
-  const names = types.map(({ type }) => (type.group === '' ? type.resource : `${type.resource}.${type.group}`));
+  const names = types.map(({ type }) => typeName(type));
   return names.length <= 3 ? names.join(', ') : `${names.length} types`;
 }
 

@@ -1,10 +1,11 @@
-// Decides which types Clusterpedia's collections contain: `workloads`, `kuberesources`, and `any`, whose types the
-// request names.
+// Decides which types a collection contains: Clusterpedia's `workloads`, `kuberesources`, and `any`, whose types the
+// request names, and those of one's own.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import type { Catalog } from './catalog.ts';
+import type { CollectionDefinition } from './collections/definitions.ts';
 import { mostTypes } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';
 
@@ -16,9 +17,7 @@ const workloads: readonly AskedType[] = ['deployments', 'daemonsets', 'statefuls
 /** API groups that belong to Kubernetes itself. Every group that ends with `.k8s.io` does, too. */
 const builtInGroups: ReadonlySet<string> = new Set(['', 'apps', 'batch', 'autoscaling', 'policy', 'extensions']);
 
-export const collectionNames = ['any', 'workloads', 'kuberesources'] as const;
-
-/** The types of a Clusterpedia collection: named one by one, or by their group. */
+/** The types of a collection: named one by one, or by their group. */
 export interface CollectionTypes {
   /** Types that the collection or the request names one by one. */
   readonly named: readonly AskedType[];
@@ -26,16 +25,28 @@ export interface CollectionTypes {
   readonly groups: readonly ResourceType[];
   /** Returns those of the indexed types that belong to the named groups. */
   readonly members: (indexed: readonly ResourceType[]) => readonly AskedType[];
+  /** True for a collection that is not built in. It is there even when none of its types is indexed. */
+  readonly isOwn?: boolean;
+}
+
+/** All types of a collection, given those that are indexed. */
+export function typesOf({ named, members }: CollectionTypes, indexed: readonly ResourceType[]): readonly AskedType[] {
+  return distinctTypes([...members(indexed), ...named]);
 }
 
 const noMembers: CollectionTypes['members'] = () => [];
 
 /**
  * The types of the collection `name`.
+ * @param own collections that are defined beside the built-in ones
  * @returns undefined when there is no such collection
  * @throws GatewayError BAD_REQUEST when the parameters `groups` or `resources` are invalid
  */
-export function collectionTypes(name: string, parameters: Parameters): CollectionTypes | undefined {
+export function collectionTypes(
+  name: string,
+  parameters: Parameters,
+  own: readonly CollectionDefinition[],
+): CollectionTypes | undefined {
   switch (name) {
     case 'workloads':
       return { named: workloads, groups: [], members: noMembers };
@@ -43,9 +54,21 @@ export function collectionTypes(name: string, parameters: Parameters): Collectio
       return { named: [], groups: [{ group: name, resource: '*' }], members: builtIn };
     case 'any':
       return anyTypes(parameters);
-    default:
-      return undefined;
+    default: {
+      const definition = own.find((each) => each.name === name);
+      return definition && ownTypes(definition);
+    }
   }
+}
+
+function ownTypes({ resourceTypes }: CollectionDefinition): CollectionTypes {
+  const wide = resourceTypes.filter(({ resource }) => resource === '*');
+  return {
+    named: distinctTypes(resourceTypes.filter(({ resource }) => resource !== '*')),
+    groups: wide.map(({ group }) => ({ group, resource: '*' })),
+    members: (indexed) => wide.flatMap((each) => typesOfGroup(each, indexed)),
+    isOwn: true,
+  };
 }
 
 function builtIn(indexed: readonly ResourceType[]): readonly AskedType[] {

@@ -123,7 +123,15 @@ async function answerText(
   };
   const sync = { state: () => [], stateOf: () => [], version: 0 };
   const dependencies = {
-    ...{ store, rights: scopes, sync, chosen: [], settled: async () => undefined, now: Date.now },
+    ...{
+      store,
+      rights: scopes,
+      sync,
+      chosen: [],
+      collections: () => [],
+      settled: async () => undefined,
+      now: Date.now,
+    },
     catalog: makeCatalogReader({ types: () => store.types(), sync, isChosen: () => true }),
     ...{ issuedRights: { note: () => undefined }, openStreams: makeOpenStreams(), onError: assert.ifError },
     ...{ feed, bookmarkIntervalMs: 60_000, rightsPollMs: 60_000, aggregatedWatchMs: 60_000, statusJson: String },

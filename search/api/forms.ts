@@ -150,11 +150,16 @@ export function oneDocument(document: RowDocument, row: RowRead): Buffer {
   return Buffer.concat([document.head, document.item(row), document.tail]);
 }
 
-/** How objects and bookmarks appear in the events of a watch. */
-export function eventForm(type: TypeInfo, show: ShowObject, isPartial: boolean): EventForm {
-  const names = isPartial
-    ? { kind: 'PartialObjectMetadata', apiVersion: partialVersion }
-    : { kind: type.kind, apiVersion: apiVersionOf(type.group, type.version) };
+/** Kind and apiVersion of an object. */
+export interface ObjectNames {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+export const partialNames: ObjectNames = { kind: 'PartialObjectMetadata', apiVersion: partialVersion };
+
+/** How objects and bookmarks appear in the events of a watch. @param names of bookmarks */
+export function eventForm(names: ObjectNames, show: ShowObject): EventForm {
   return {
     object: (row) => asBuffer(show(row)),
     bookmark: (resourceVersion, annotations) => bookmarkObject(names, resourceVersion, annotations),
@@ -188,11 +193,7 @@ export function tableEventForm(tableNow: () => Table, show: ShowObject, include:
     // The table is made anew for each event, so that ages are those at the time of the event.
     object: (row) => table(undefined, tableRow(tableNow(), row, object(row))),
     bookmark(resourceVersion, annotations) {
-      const partial = bookmarkObject(
-        { kind: 'PartialObjectMetadata', apiVersion: partialVersion },
-        resourceVersion,
-        annotations,
-      );
+      const partial = bookmarkObject(partialNames, resourceVersion, annotations);
       return table(resourceVersion, Buffer.concat([Buffer.from('{"cells":[],"object":'), partial, Buffer.from('}')]));
     },
   };

@@ -4,9 +4,12 @@
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
+import { fetchFleet, formFleet, planFleet, rightsToFleet } from './fleet/fleet.ts';
+import { fetchOperation } from './operations/operations.ts';
 import type { Question } from './question.ts';
 import type { Asked, Fetched, Planned, Seen } from './state.ts';
 import { fetchCollectionNames, formCollectionNames } from './steps/collection-names.ts';
+import { formCollectionEvents, planCollectionWatch } from './steps/collection-watch.ts';
 import { fetchFreshness } from './steps/fetch-freshness.ts';
 import { fetchObject } from './steps/fetch-object.ts';
 import { fetchList, fetchPage } from './steps/fetch-page.ts';
@@ -35,12 +38,20 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     waits: true,
     rights: rightsToCollection,
     plan: planCollection,
-    fetch: fetchPage,
+    fetch: fetchList,
     form: formCollection,
+  }),
+  'collection-watch': kind({
+    waits: true,
+    rights: rightsToCollection,
+    plan: planCollectionWatch,
+    fetch: fetchWatchStart,
+    form: formCollectionEvents,
   }),
   query: kind({ waits: true, rights: rightsToNamed, plan: planPosted, fetch: fetchPage, form: formPosted }),
   // Requests for numbers or values instead of objects: counts, facets, values of a field.
   counts: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchCount, form: formJson }),
+  fleet: kind({ waits: true, rights: rightsToFleet, plan: planFleet, fetch: fetchFleet, form: formFleet }),
   facets: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchFacets, form: formJson }),
   values: kind({ waits: true, rights: rightsToNamed, plan: planNamed, fetch: fetchValues, form: formJson }),
   // Requests for what the index contains and how fresh it is, for discovery, OpenAPI, version and health.
@@ -54,6 +65,7 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
     form: formDocument,
   }),
   indexes: kind({ form: formIndexes }),
+  operation: kind({ fetch: fetchOperation, form: formJson }),
   version: kind({ form: formVersion }),
   health: kind({ form: formHealth }),
 };

@@ -10,7 +10,7 @@ import type { Warning } from './answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
-import { clusterWarnings } from './cluster-warnings.ts';
+import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 
@@ -57,7 +57,8 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   const asked = views.map(({ type }) => type);
   const states = dependencies.sync.stateOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
-  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings] };
+  const pruned = prunedWarnings(catalog, asked, of, shown.scope);
+  return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned] };
 }
 
 /** How the types are shown, and from which clusters. */
@@ -154,13 +155,16 @@ export function unknownCluster(cluster: string): GatewayError {
   });
 }
 
-/** Gives the current rights of a watch each time it is called. This is cheap while nothing has changed. */
+/**
+ * Gives the current rights of a watch each time it is called. This is cheap while nothing has changed. When the types
+ * are no longer indexed there is nothing to see of them, so the watch tells that its objects are gone.
+ */
 export function visibleNow(
   of: PlanQuestion,
   dependencies: AnswerDependencies,
 ): (atLeast?: string) => Promise<RowScope> {
   return async (atLeast) => {
-    const sight = await see(of, dependencies, atLeast);
+    const sight = await see({ ...of, mayBeNone: true }, dependencies, atLeast);
     // A watch reports warnings only at its start, so they are not computed here.
     if (of.byOwner === true) return (await planOf(sight, dependencies)).scope;
     const { views, scope } = await shownOf(sight, dependencies);

@@ -7,6 +7,7 @@ import type { TypeKey } from '../types.ts';
 import type { CollectionTypes } from './collection-types.ts';
 import type { AskedDocument, AskedObjects } from './inner-path.ts';
 import type { AskedType } from './plan-question.ts';
+import type { ExpositionFormat } from './fleet/exposition.ts';
 import type { Form } from './request.ts';
 
 /** The fields that every request about indexed objects has. */
@@ -32,9 +33,9 @@ export interface ForwardQuestion {
   readonly query: string;
 }
 
-/** A request for one of Clusterpedia's collections: one list with rows of several types. */
+/** A request for a collection: one list, or one watch, with rows of several types. */
 export interface CollectionQuestion extends AboutRows {
-  readonly kind: 'collection';
+  readonly kind: 'collection' | 'collection-watch';
   readonly name: string;
   readonly types: CollectionTypes;
   readonly as: Form['as'];
@@ -73,9 +74,11 @@ export interface FreshnessQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** A request for the names of Clusterpedia's collections, each of which stands for several resource types. */
+/** A request for the names of collections, each of which stands for several resource types. */
 export interface CollectionNamesQuestion {
   readonly kind: 'collections';
+  /** The only name that is wanted; undefined for all. */
+  readonly name: string | undefined;
   readonly as: Form['as'];
 }
 
@@ -91,6 +94,19 @@ export interface DocumentQuestion {
   readonly kind: 'document';
   readonly document: AskedDocument;
 }
+
+/** A request for numbers of all clusters, as Prometheus reads them. */
+export interface FleetQuestion {
+  readonly kind: 'fleet';
+  readonly format: ExpositionFormat;
+}
+
+/** A request of an operator. */
+export type OperationQuestion = { readonly kind: 'operation' } & (
+  | { readonly operation: 'status' }
+  | { readonly operation: 'move'; readonly cluster: string; readonly replica: string | undefined }
+  | { readonly operation: 'rebuild'; readonly clusters: readonly string[] | undefined }
+);
 
 /** A request for the health or version of the gateway. */
 export interface AboutQuestion {
@@ -108,4 +124,6 @@ export type Question =
   | CollectionNamesQuestion
   | IndexesQuestion
   | DocumentQuestion
+  | FleetQuestion
+  | OperationQuestion
   | AboutQuestion;

@@ -23,7 +23,8 @@ export type IndexPart =
   | { readonly part: 'resources' | 'proxy' | KarmadaPart; readonly segments: readonly string[] }
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
-  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' };
+  | { readonly part: 'fleet' }
+  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' | 'status' | 'move' | 'rebuild' };
 
 /** A request to the index, with the functions to answer it. */
 export interface IndexRequest {

@@ -11,7 +11,8 @@ import { typeKey } from '../types.ts';
 import type { ResourceType, TypeKey } from '../types.ts';
 import { grantDigest, intersectGrants, isNothing, noGrant } from './grants.ts';
 import type { Member } from './members.ts';
-import type { RightsMirror, StoredIncarnation } from './mirror.ts';
+import { rightsTypes } from './mirror.ts';
+import type { RightsMirror } from './mirror.ts';
 import type { RightsModes } from './modes.ts';
 import { subjectKeysOf } from './rbac.ts';
 import type { SubjectKey } from './rbac.ts';
@@ -21,6 +22,7 @@ import type { Candidates, Reach } from './reach.ts';
 import type { Reviewer, TimedGrant } from './review.ts';
 import type { Sampled } from './samples.ts';
 import type { Grant } from './scope.ts';
+import type { StoredIncarnation } from './stored-incarnations.ts';
 
 /** A cluster that the caller may reach, but whose rows are missing from the answer, all or some of them. */
 export interface HiddenCluster {
@@ -81,11 +83,8 @@ export interface ClusterRightsOptions {
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
   readonly modes: Pick<RightsModes, 'modeOf'>;
   readonly reviewer: Reviewer;
-  /**
-   * When the cluster last confirmed all of its RBAC, in Unix milliseconds. Undefined: its RBAC has not been read
-   * completely yet.
-   */
-  readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
+  /** When the cluster last confirmed each of these types, in Unix milliseconds; 0 for a type that was never read. */
+  readonly confirmations: (incarnation: string, types: readonly ResourceType[]) => Promise<readonly number[]>;
   /** `--index-rights-max-age`: RBAC that was confirmed longer ago decides nothing. */
   readonly maxAgeMs: number;
   /** Called with every decision that was newly computed from mirrored RBAC. */
@@ -252,11 +251,11 @@ export class ClusterRights {
    */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const { user, record, stored, verb, types, basis } = question;
-    const { modes, mirror, reviewer, confirmedAtMs } = this.#options;
+    const { modes, mirror, reviewer, confirmations } = this.#options;
     const { id } = stored.incarnation;
     try {
       const identity = this.#identityAt(user, record);
-      if (identity === 'self') return this.#ownGrants(question);
+      if (identity === 'self') return await this.#ownGrants(question);
       if ((await modes.modeOf(record, id)) === 'review') {
         basis.isMixed = true;
         const asked = { record, incarnation: id, view: mirror.view(id) };
@@ -264,7 +263,9 @@ export class ClusterRights {
         basis.untilMs = found.reduce((least, { untilMs }: TimedGrant) => Math.min(least, untilMs), basis.untilMs);
         return found.map(({ grant }) => grant);
       }
-      const hidden = this.#hiddenByAge(record, await confirmedAtMs(id), 'roles and bindings', basis);
+      // RBAC is complete once each of its types was read.
+      const confirmed = Math.min(...(await confirmations(id, rightsTypes)));
+      const hidden = this.#hiddenByAge(record, confirmed, 'roles and bindings', basis);
       basis.subjects = subjectKeysOf(identity);
       return hidden ?? types.map((type) => this.#mirrored(record, id, identity, verb, type));
     } catch (error) {
@@ -277,8 +278,8 @@ export class ClusterRights {
    * The gateway runs with the person's own credential, so every row of the index is one the person could read when it
    * was fetched.
    */
-  #ownGrants({ record, stored, types, basis }: MemberQuestion): readonly Grant[] | HiddenCluster {
-    const confirmed = types.map((type) => stored.types.get(typeKey(type))?.position.confirmedAtMs ?? 0);
+  async #ownGrants({ record, stored, types, basis }: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
+    const confirmed = await this.#options.confirmations(stored.incarnation.id, types);
     const oldest = Math.min(...confirmed.filter((ms) => ms > 0));
     if (!Number.isFinite(oldest)) basis.untilMs = 0;
     const hidden = Number.isFinite(oldest) ? this.#hiddenByAge(record, oldest, 'rows', basis) : undefined;
@@ -286,16 +287,13 @@ export class ClusterRights {
   }
 
   /** Hides the cluster when its RBAC or its rows were confirmed too long ago; undefined when recently enough. */
-  #hiddenByAge(
-    record: ClusterRecord,
-    confirmedAtMs: number | undefined,
-    what: string,
-    basis: Basis,
-  ): HiddenCluster | undefined {
-    if (confirmedAtMs === undefined) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
+  #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
+    if (confirmedAtMs === 0) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
-    basis.staleAtMs = Math.min(basis.staleAtMs, confirmedAtMs + maxAgeMs);
-    const ageMs = now() - confirmedAtMs;
+    const nowMs = now();
+    // After the clock was set back a confirmation can lie in the future, and the next one be older than it.
+    basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
+    const ageMs = nowMs - confirmedAtMs;
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
   }
 

@@ -7,6 +7,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
+import { makeStoredTypes } from '../stores/stored-types.ts';
 import type { Incarnation } from '../types.ts';
 import { makeRightsMirror } from './mirror.ts';
 import type { RowVerb } from './rbac-view.ts';
@@ -15,6 +16,7 @@ import { binding, makeTestStore, role, rule, testRecord, testUser } from './righ
 import type { TestObject } from './rights.fixture.ts';
 import { makeRowScopes } from './row-scopes.ts';
 import type { RowScopes, RowScopesOptions } from './row-scopes.ts';
+import { StoredIncarnations } from './stored-incarnations.ts';
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f'];
 const namespaces = ['team', 'other'];
@@ -92,10 +94,12 @@ class World {
 
   #engine(given: Pick<RowScopesOptions, 'outgoingGeneration'>): RowScopes {
     let readMs = 0;
+    const mirror = makeRightsMirror(this.store, { defer: () => undefined });
     // Stored types are read anew for each question.
-    const mirror = makeRightsMirror(this.store, { now: () => (readMs += 2_000), defer: () => undefined });
+    const now = (): number => (readMs += 2_000);
     return makeRowScopes({
       mirror,
+      stored: new StoredIncarnations({ store: this.store, types: makeStoredTypes(this.store), now }),
       clusters: { list: () => this.#list },
       authorizer: this.authorizer,
       outgoing: (user, { name }) => {
@@ -105,9 +109,9 @@ class World {
       modes: { modeOf: async (_, incarnation) => this.modes.get(incarnation) ?? 'rbac' },
       // An answer counts for no time, so that both engines get the same.
       reviewer: makeReviewer({ reviews: { isAllowed: async () => this.isReviewAllowed }, ttlMs: 0 }),
-      confirmedAtMs: async (incarnation) => {
+      confirmations: async (incarnation, types) => {
         const stored = (await this.store.types()).find((each) => each.incarnation.id === incarnation);
-        return stored?.position.confirmedAtMs;
+        return types.map(() => stored?.position.confirmedAtMs ?? 0);
       },
       maxAgeMs,
       now: () => this.nowMs,
@@ -232,6 +236,23 @@ test('after every change of any cluster the rights that are kept are those of a 
     }),
     { numRuns: 40 },
   );
+});
+
+test('a cluster confirms its RBAC after the clock was set back: the rights end when that confirmation is too old', async () => {
+  const world = new World();
+  const [jane] = users;
+  const reader = [role('r', undefined, rule('list', 'pods')), binding('b', undefined, 'ClusterRole/r', 'User/jane')];
+  const incarnation = world.incarnationOf('c');
+  world.confirm(incarnation, world.nowMs);
+  world.put(incarnation, reader);
+  world.nowMs -= maxAgeMs / 2;
+  const isShown = async (): Promise<boolean> => (await world.kept.scope(jane!, 'list', [pods])).scope.grants.size === 1;
+  assert.ok(await isShown());
+  world.confirm(incarnation, world.nowMs);
+  world.nowMs += maxAgeMs;
+  assert.ok(await isShown());
+  world.nowMs += 1;
+  assert.ok(!(await isShown()));
 });
 
 test('a question after a change in one cluster decides about that cluster only', async () => {

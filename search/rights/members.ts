@@ -2,7 +2,7 @@
 // in the journal which clusters have changed, so that only those are decided again.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ChangeJournal } from './journal.ts';
-import type { RightsMirror, StoredIncarnation } from './mirror.ts';
+import type { StoredIncarnation, StoredIncarnations } from './stored-incarnations.ts';
 
 /** A registered cluster. */
 export interface Member {
@@ -21,7 +21,7 @@ const none: readonly StoredIncarnation[] = Object.freeze([]);
 /** Keeps the list of clusters up to date and reports changed ones to a journal. */
 export class Members {
   readonly #clusters: { list(): readonly ClusterRecord[] };
-  readonly #mirror: Pick<RightsMirror, 'stored'>;
+  readonly #index: Pick<StoredIncarnations, 'all'>;
   readonly #journal: ChangeJournal;
   #records: readonly ClusterRecord[] = [];
   #stored: ReadonlyMap<string, StoredIncarnation> = new Map();
@@ -30,11 +30,11 @@ export class Members {
 
   constructor(
     clusters: { list(): readonly ClusterRecord[] },
-    mirror: Pick<RightsMirror, 'stored'>,
+    index: Pick<StoredIncarnations, 'all'>,
     journal: ChangeJournal,
   ) {
     this.#clusters = clusters;
-    this.#mirror = mirror;
+    this.#index = index;
     this.#journal = journal;
   }
 
@@ -48,7 +48,7 @@ export class Members {
    * @throws GatewayError (rejects) when the store cannot be read
    */
   async refresh(): Promise<void> {
-    const stored = await this.#mirror.stored();
+    const stored = await this.#index.all();
     const records = this.#clusters.list();
     if (stored === this.#stored && records === this.#records) return;
     if (stored !== this.#stored) this.#groups = groupByRecord(stored);

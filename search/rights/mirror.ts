@@ -2,9 +2,9 @@
 // must be of the same moment, so a question waits until everything committed before it is in the copy.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
-import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
+import type { IndexStore, LogEntry, RowRead } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
-import type { Incarnation, ResourceType, TypeKey } from '../types.ts';
+import type { ResourceType, TypeKey } from '../types.ts';
 import { textDigest } from './grants.ts';
 import { rbacGroup } from './rbac.ts';
 import type { SubjectKey } from './rbac.ts';
@@ -15,7 +15,7 @@ import type { RowScope } from './scope.ts';
 /** The methods of a store that the mirror uses. */
 export type MirroredStore = Pick<
   IndexStore,
-  'types' | 'catalogVersion' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
+  'types' | 'list' | 'changes' | 'onCommit' | 'resourceVersion' | 'oldestResourceVersion'
 >;
 
 /** The RBAC types, whose objects decide who sees what. */
@@ -28,12 +28,6 @@ export const rightsTypes: readonly ResourceType[] = [
 
 /** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
-
-/** One incarnation (life) of a cluster, with its types as the store has them. */
-export interface StoredIncarnation {
-  readonly incarnation: Incarnation;
-  readonly types: ReadonlyMap<TypeKey, StoredType>;
-}
 
 /** Keys of users and groups whose rights may have changed in one incarnation. Undefined: anybody's. */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
@@ -51,15 +45,9 @@ export interface RightsMirror {
   current(atLeast?: string): Promise<string>;
   /**
    * The compiled RBAC of one incarnation, empty when there is none. Whether the cluster has no RBAC or it was not read
-   * yet can be seen in the sync positions of {@link stored}.
+   * yet can be seen in the sync positions of its types.
    */
   view(incarnation: string): RbacView;
-  /**
-   * What the store holds, by incarnation id. Types are at most one second old, sync positions at most ten. It is the
-   * same map while nothing has changed.
-   * @throws GatewayError (rejects) when the store cannot be read
-   */
-  stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
   /**
    * Calls the listener after views have changed and before `current` resolves. It gets the changed incarnations with
    * those affected; undefined means any incarnation. Returns a function that removes the listener.
@@ -85,19 +73,9 @@ export interface MirrorOptions {
   readonly defer?: (task: () => void) => void;
 }
 
-/** The incarnations and types of a store, and when they were read. */
-interface Catalog {
-  readonly version: string;
-  readonly readAtMs: number;
-  readonly stored: ReadonlyMap<string, StoredIncarnation>;
-}
-
 const entriesAtOnce = 1_000;
 /** The most changes that {@link RightsMirror.at} undoes. */
 const mostUndone = 10_000;
-const typesMaxAgeMs = 1_000;
-/** Sync positions change without a new version of the catalog, so they are read again after this time. */
-const positionsMaxAgeMs = 10_000;
 /** A mirror that has not read the log for longer than this first asks the store whether the log still reaches back. */
 const trimmedAfterMs = 5_000;
 /** While nobody asks, commits within this time are read together. */
@@ -114,7 +92,6 @@ export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = 
 }
 
 class Mirror implements RightsMirror {
-  readonly stored: RightsMirror['stored'];
   readonly #store: MirroredStore;
   readonly #options: MirrorOptions;
   readonly #now: () => number;
@@ -128,7 +105,6 @@ class Mirror implements RightsMirror {
   /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';
   #drainedAtMs = 0;
-  #catalog: Catalog | undefined;
   /** The update that is running, and the next one, for which callers wait that came during the first. */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
@@ -139,7 +115,6 @@ class Mirror implements RightsMirror {
     this.#store = store;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.stored = rememberedFor(typesMaxAgeMs, this.#now, () => this.#readStored());
     const defer = options.defer ?? ((task) => void setTimeout(task, followDelayMs).unref());
     this.#endCommits = store.onCommit(() => this.#onCommit(defer));
   }
@@ -205,17 +180,6 @@ class Mirror implements RightsMirror {
     this.#isClosed = true;
     this.#endCommits();
     this.#listeners.clear();
-  }
-
-  async #readStored(): Promise<Catalog['stored']> {
-    const known = this.#catalog;
-    // The version is read before the types. In the other order, old types could be kept under a newer version.
-    const version = await this.#store.catalogVersion();
-    if (known?.version === version && this.#now() - known.readAtMs < positionsMaxAgeMs) return known.stored;
-    const readAtMs = this.#now();
-    const stored = byIncarnation(await this.#store.types());
-    this.#catalog = { version, readAtMs, stored };
-    return stored;
   }
 
   #onCommit(defer: (task: () => void) => void): void {
@@ -344,47 +308,6 @@ function parse(raw: Uint8Array): unknown {
   } catch {
     return {};
   }
-}
-
-function byIncarnation(types: readonly StoredType[]): ReadonlyMap<string, StoredIncarnation> {
-  const found = new Map<string, { incarnation: Incarnation; types: Map<TypeKey, StoredType> }>();
-  for (const stored of types) {
-    const { incarnation } = stored;
-    let entry = found.get(incarnation.id);
-    if (entry === undefined) found.set(incarnation.id, (entry = { incarnation, types: new Map() }));
-    entry.types.set(typeKey(stored.type), stored);
-  }
-  return found;
-}
-
-/**
- * When the least recently confirmed of the RBAC types was confirmed, in Unix milliseconds. Undefined while one of them
- * was never read completely.
- * @param confirmedAtMs gives the time for one type; undefined or 0: never
- */
-export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => number | undefined): number | undefined {
-  let oldest: number | undefined;
-  for (const type of rightsTypes) {
-    const confirmed = confirmedAtMs(type);
-    if (confirmed === undefined || confirmed === 0) return undefined;
-    oldest = oldest === undefined ? confirmed : Math.min(oldest, confirmed);
-  }
-  return oldest;
-}
-
-/** Calls `read` at most once within `maxAgeMs` and shares the result. Errors are not remembered. */
-function rememberedFor<T>(maxAgeMs: number, now: () => number, read: () => Promise<T>): () => Promise<T> {
-  let known: { readonly value: Promise<T>; readonly untilMs: number } | undefined;
-  return () => {
-    if (known !== undefined && now() < known.untilMs) return known.value;
-    const value = read();
-    const mine = { value, untilMs: now() + maxAgeMs };
-    known = mine;
-    value.catch(() => {
-      if (known === mine) known = undefined;
-    });
-    return value;
-  };
 }
 
 function ignore(): void {}

@@ -116,24 +116,7 @@ async function reachWith(
   const hints = hintsOf();
   const found = hints === 'anywhere' ? question.candidates() : hints;
   const candidates = { namespaces: new Set(found.namespaces), names: new Set(found.names) };
-  const isNamespace = question.type.group === '' && question.type.resource === 'namespaces';
-  const asks = (function* (): Generator<GrantedName & { readonly asked: string; readonly whole: boolean }> {
-    if (isNamespace && verb === 'get') {
-      // Kubernetes treats a get of one Namespace as a request inside that namespace.
-      for (const name of candidates.namespaces.union(candidates.names))
-        yield { namespace: undefined, name, asked: name, whole: false };
-      return;
-    }
-    const inNamespaces = question.type.namespaced !== false && !isNamespace;
-    if (inNamespaces) {
-      for (const namespace of candidates.namespaces) yield { namespace, name: '', asked: namespace, whole: true };
-    }
-    for (const name of candidates.names) {
-      yield { namespace: undefined, name, asked: '', whole: false };
-      if (!inNamespaces) continue;
-      for (const namespace of candidates.namespaces) yield { namespace, name, asked: namespace, whole: false };
-    }
-  })();
+  const asks = questionsOf(question.type, verb, candidates);
 
   const namespaces: string[] = [];
   const names: GrantedName[] = [];
@@ -153,6 +136,37 @@ async function reachWith(
   };
   await Promise.all(Array.from({ length: questionsAtOnce }, askNext));
   return namespaces.length + names.length === 0 ? noGrant : makeGrant(namespaces, names);
+}
+
+/** One question to the authorizer: about one object, or about all objects of a namespace. */
+interface Asked extends GrantedName {
+  /** The namespace that the question names. */
+  readonly asked: string;
+  readonly whole: boolean;
+}
+
+/** The questions about these candidates, each once. */
+function* questionsOf(
+  type: ReachQuestion['type'],
+  verb: string,
+  candidates: { readonly namespaces: ReadonlySet<string>; readonly names: ReadonlySet<string> },
+): Generator<Asked> {
+  const isNamespace = type.group === '' && type.resource === 'namespaces';
+  if (isNamespace && verb === 'get') {
+    // Kubernetes treats a get of one Namespace as a request inside that namespace.
+    for (const name of candidates.namespaces.union(candidates.names))
+      yield { namespace: undefined, name, asked: name, whole: false };
+    return;
+  }
+  const inNamespaces = type.namespaced !== false && !isNamespace;
+  if (inNamespaces) {
+    for (const namespace of candidates.namespaces) yield { namespace, name: '', asked: namespace, whole: true };
+  }
+  for (const name of candidates.names) {
+    yield { namespace: undefined, name, asked: '', whole: false };
+    if (!inNamespaces) continue;
+    for (const namespace of candidates.namespaces) yield { namespace, name, asked: namespace, whole: false };
+  }
 }
 
 function attributesOf(

@@ -5,7 +5,7 @@ import type { User } from '../../cache/model/user.ts';
 import { unknownStatus } from '../../cache/model/store.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { LogEntry, RowRead, StoredType } from '../stores/store.ts';
+import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, TypeInfo } from '../types.ts';
 import { grantAllows } from './grants.ts';
@@ -20,7 +20,7 @@ export interface TestObject {
   readonly [field: string]: unknown;
 }
 
-export interface TestStore extends MirroredStore {
+export interface TestStore extends MirroredStore, Pick<IndexStore, 'catalogVersion'> {
   /** Commits one change. `object: undefined` deletes. */
   put(incarnation: Incarnation, resource: string, namespace: string, name: string, object: object | undefined): void;
   /** Puts RBAC objects and Namespaces, each by its kind. */
@@ -84,8 +84,9 @@ export function makeTestStore(): TestStore {
     },
     reads,
     catalogVersion: async () => String(confirmations),
-    types: async () => {
-      return [...positions.values()].flatMap(({ incarnation, confirmedAtMs }) =>
+    types: async (only) => {
+      const asked = [...positions.values()].filter(({ incarnation: { id } }) => only === undefined || id === only);
+      return asked.flatMap(({ incarnation, confirmedAtMs }) =>
         [...mirroredTypes, { group: '', resource: 'pods' }, { group: '', resource: 'nodes' }].map(
           (type): StoredType => {
             const namespaced = ['roles', 'rolebindings', 'pods'].includes(type.resource);

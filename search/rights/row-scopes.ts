@@ -15,6 +15,7 @@ import { ChangeJournal } from './journal.ts';
 import type { ClusterChange } from './journal.ts';
 import { Members, recordUidOf } from './members.ts';
 import type { RightsMirror } from './mirror.ts';
+import type { StoredIncarnations } from './stored-incarnations.ts';
 import type { RowVerb } from './rbac-view.ts';
 import type { RowScope } from './scope.ts';
 
@@ -54,7 +55,9 @@ export interface Scopes {
 }
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
-  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'stored' | 'at' | 'onChange'>;
+  readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'at' | 'onChange'>;
+  /** What the index holds of the clusters. */
+  readonly stored: Pick<StoredIncarnations, 'all'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
   readonly outgoingGeneration?: () => number;
@@ -80,89 +83,117 @@ const rememberedScopes = 2_000;
  * authorizer.
  */
 export function makeRowScopes(options: RowScopesOptions): RowScopes {
-  const { mirror, authorizer, outgoingGeneration } = options;
-  const now = options.now ?? Date.now;
-  const journal = new ChangeJournal();
-  const members = new Members(options.clusters, mirror, journal);
-  const rights = new ClusterRights({ ...options, now });
-  const numberOf = makeIdentityNumbers();
-  const scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
-  const evaluations = new LRUCache<string, Evaluation>({
+  return new KeptRowScopes(options);
+}
+
+/** Scopes that keep what they found out, and decide again only about clusters that have changed. */
+class KeptRowScopes implements RowScopes {
+  readonly #mirror: RowScopesOptions['mirror'];
+  readonly #journal = new ChangeJournal();
+  readonly #members: Members;
+  readonly #rights: ClusterRights;
+  readonly #sources: EvaluationSources;
+  readonly #numberOf = makeIdentityNumbers();
+  readonly #scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
+  readonly #evaluations = new LRUCache<string, Evaluation>({
     maxSize: mostEntries,
     sizeCalculation: (evaluation) => evaluation.size,
   });
-  let turn = Promise.resolve();
-  const sources: EvaluationSources = {
-    journal,
-    members: () => members.byUid,
-    policy: () =>
-      authorizer.generation === undefined || outgoingGeneration === undefined
-        ? undefined
-        : `${authorizer.generation()} ${outgoingGeneration()}`,
-    decide: (question, member) => rights.decide(question, member),
-    same: (scope) => {
-      const known = scopes.get(scope.digest);
-      if (known === undefined) scopes.set(scope.digest, scope);
-      return known ?? scope;
-    },
-    turn: () => (turn = turn.then(() => new Promise((resolve) => void setImmediate(resolve)))),
-    now,
-  };
-  // Listeners by the key of their question, so that equal questions are examined once for each change.
-  const listeners = new Map<string, Set<() => void>>();
-  const tell = (changes: readonly ClusterChange[] | undefined): void => {
-    for (const [key, set] of listeners) {
+  /** Listeners by the key of their question, so that equal questions are examined once for each change. */
+  readonly #listeners = new Map<string, Set<() => void>>();
+  #turn = Promise.resolve();
+
+  constructor(options: RowScopesOptions) {
+    const { mirror, now = Date.now } = options;
+    this.#mirror = mirror;
+    this.#members = new Members(options.clusters, options.stored, this.#journal);
+    this.#rights = new ClusterRights({ ...options, now });
+    this.#sources = this.#makeSources(options, now);
+    mirror.onChange((changed) => {
+      const changes = changed && [...changed].map(([id, subjects]) => ({ uid: recordUidOf(id), subjects }));
+      if (changes === undefined) this.#journal.addAll();
+      else for (const change of changes) this.#journal.add(change);
+      this.#callListeners(changes);
+    });
+  }
+
+  async scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]) {
+    return (await this.#evaluate({ user, verb, types, clusters })).answer;
+  }
+
+  current(atLeast?: string): Promise<string> {
+    return this.#mirror.current(atLeast);
+  }
+
+  async scopeAt(question: ScopeQuestion, resourceVersion: string): Promise<RowScope | undefined> {
+    const { evaluation } = await this.#evaluate(question);
+    return await this.#mirror.at(resourceVersion, (changed) =>
+      evaluation.scopeWith(changed, (...asked) => this.#rights.byRbac(...asked)),
+    );
+  }
+
+  onChange(listener: () => void, of?: ScopeQuestion): () => void {
+    const key = of === undefined ? '' : this.#keyOf(of);
+    const set = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, set.add(listener));
+    return () => {
+      if (set.delete(listener) && set.size === 0 && this.#listeners.get(key) === set) this.#listeners.delete(key);
+    };
+  }
+
+  changed(incarnation: string): void {
+    const change = { uid: recordUidOf(incarnation), subjects: undefined };
+    this.#journal.add(change);
+    this.#callListeners([change]);
+  }
+
+  #makeSources({ authorizer, outgoingGeneration }: RowScopesOptions, now: () => number): EvaluationSources {
+    return {
+      journal: this.#journal,
+      members: () => this.#members.byUid,
+      policy: () =>
+        authorizer.generation === undefined || outgoingGeneration === undefined
+          ? undefined
+          : `${authorizer.generation()} ${outgoingGeneration()}`,
+      decide: (question, member) => this.#rights.decide(question, member),
+      same: (scope) => {
+        const known = this.#scopes.get(scope.digest);
+        if (known === undefined) this.#scopes.set(scope.digest, scope);
+        return known ?? scope;
+      },
+      turn: () => (this.#turn = this.#turn.then(() => new Promise((resolve) => void setImmediate(resolve)))),
+      now,
+    };
+  }
+
+  /** Calls the listeners whose scopes may depend on these changes; all of them for undefined. */
+  #callListeners(changes: readonly ClusterChange[] | undefined): void {
+    for (const [key, set] of this.#listeners) {
       // For a question without a kept evaluation nothing can be compared, so its listeners are always called.
-      if (evaluations.peek(key)?.mayDependOn(changes) !== false) for (const listener of set) listener();
+      if (this.#evaluations.peek(key)?.mayDependOn(changes) !== false) for (const listener of set) listener();
     }
-  };
-  mirror.onChange((changed) => {
-    const changes = changed && [...changed].map(([id, subjects]) => ({ uid: recordUidOf(id), subjects }));
-    if (changes === undefined) journal.addAll();
-    else for (const change of changes) journal.add(change);
-    tell(changes);
-  });
-  const keyOf = (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]): string =>
-    JSON.stringify([numberOf(user), verb, types.map(typeKey), names?.toSorted() ?? null]);
-  const evaluationOf = (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]) => {
-    const key = keyOf(user, verb, types, names);
-    let evaluation = evaluations.get(key);
-    if (evaluation === undefined) {
-      evaluation = new Evaluation(sources, { user, verb, types }, names);
-      evaluations.set(key, evaluation);
-    }
-    return { key, evaluation };
-  };
-  const evaluate = async (user: User, verb: RowVerb, types: readonly ResourceType[], names?: readonly string[]) => {
-    await mirror.current();
-    await members.refresh();
-    const { key, evaluation } = evaluationOf(user, verb, types, names);
+  }
+
+  async #evaluate(question: ScopeQuestion): Promise<{ readonly answer: ScopeAnswer; readonly evaluation: Evaluation }> {
+    await this.#mirror.current();
+    await this.#members.refresh();
+    const key = this.#keyOf(question);
+    const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    if (evaluation.size !== sizeBefore && evaluations.peek(key) === evaluation) evaluations.set(key, evaluation);
+    // Setting it again lets the cache count its new size.
+    if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
+      this.#evaluations.set(key, evaluation);
     return { answer, evaluation };
-  };
-  return {
-    scope: async (user, verb, types, names) => (await evaluate(user, verb, types, names)).answer,
-    current: (atLeast) => mirror.current(atLeast),
-    async scopeAt({ user, verb, types, clusters }, resourceVersion) {
-      const { evaluation } = await evaluate(user, verb, types, clusters);
-      return await mirror.at(resourceVersion, (changed) =>
-        evaluation.scopeWith(changed, (...asked) => rights.byRbac(...asked)),
-      );
-    },
-    onChange(listener, of) {
-      const key = of === undefined ? '' : keyOf(of.user, of.verb, of.types, of.clusters);
-      const set = listeners.get(key) ?? new Set();
-      listeners.set(key, set.add(listener));
-      return () => {
-        if (set.delete(listener) && set.size === 0 && listeners.get(key) === set) listeners.delete(key);
-      };
-    },
-    changed: (incarnation) => {
-      const change = { uid: recordUidOf(incarnation), subjects: undefined };
-      journal.add(change);
-      tell([change]);
-    },
-  };
+  }
+
+  #newEvaluation(key: string, { clusters, ...question }: ScopeQuestion): Evaluation {
+    const evaluation = new Evaluation(this.#sources, question, clusters);
+    this.#evaluations.set(key, evaluation);
+    return evaluation;
+  }
+
+  #keyOf({ user, verb, types, clusters }: ScopeQuestion): string {
+    return JSON.stringify([this.#numberOf(user), verb, types.map(typeKey), clusters?.toSorted() ?? null]);
+  }
 }

@@ -28,8 +28,8 @@ export interface SamplesOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
   /** Share of decisions that are compared, from 0 to 1. */
   readonly rate: number;
-  /** When the RBAC of the incarnation was last confirmed, in Unix milliseconds. */
-  readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
+  /** When the RBAC of the incarnation was last confirmed, in Unix milliseconds; 0 for never. */
+  readonly confirmedAtMs: (incarnation: string) => Promise<number>;
   /** Resolves when the copied RBAC includes everything the index has. */
   readonly current: () => Promise<void>;
   readonly onMismatch: (sampled: Sampled, message: string) => void;
@@ -71,7 +71,7 @@ export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Prom
         options.onMismatch(sampled, mismatchMessage(record, question, said));
         return 'mismatch';
       }
-      for (let polls = 0; ((await confirmedAtMs(incarnation)) ?? 0) <= askedAtMs; polls++) {
+      for (let polls = 0; (await confirmedAtMs(incarnation)) <= askedAtMs; polls++) {
         if (polls === mostPolls) return 'unanswered';
         await wait(confirmationPollMs);
       }

@@ -1,9 +1,11 @@
 // Assembles the rights of the index: copied RBAC, the choice between RBAC and reviews, samples that compare both, and
 // the scopes made from them. The gateway's authorizer and the rules for outgoing identities are passed in.
+import { makeStoredTypes } from '../stores/stored-types.ts';
+import type { StoredTypes } from '../stores/stored-types.ts';
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
-import { makeRightsMirror, rightsConfirmedAtMs } from './mirror.ts';
+import { makeRightsMirror, rightsTypes } from './mirror.ts';
 import { makeRightsModes } from './modes.ts';
 import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
 import { makeReviewer } from './review.ts';
@@ -12,6 +14,7 @@ import { makeRowScopes } from './row-scopes.ts';
 import type { RowScopes, RowScopesOptions, Scopes } from './row-scopes.ts';
 import { makeSamples } from './samples.ts';
 import type { SampleResult } from './samples.ts';
+import { StoredIncarnations } from './stored-incarnations.ts';
 
 export type { HiddenCluster } from './cluster-rights.ts';
 export type { ScopeAnswer } from './evaluation.ts';
@@ -23,6 +26,8 @@ export interface ScopesOptions extends Pick<
   'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'
 > {
   readonly store: IndexStore;
+  /** Reads the types of the store; by default a reader of its own. */
+  readonly types?: StoredTypes;
   readonly reviews: MemberReviews;
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
   readonly choice?: RightsChoice;
@@ -70,16 +75,16 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
       onModeChange?.(change);
     },
   });
-  const confirmedAtMs = async (incarnation: string): Promise<number | undefined> => {
-    const stored = (await mirror.stored()).get(incarnation);
-    return rightsConfirmedAtMs(
-      (type) => options.confirmedAtMs?.(incarnation, type) ?? stored?.types.get(typeKey(type))?.position.confirmedAtMs,
-    );
+  const stored = new StoredIncarnations({ store, types: options.types ?? makeStoredTypes(store) });
+  const confirmations = async (incarnation: string, types: readonly ResourceType[]): Promise<readonly number[]> => {
+    const known = types.map((type) => options.confirmedAtMs?.(incarnation, type));
+    const kept = known.includes(undefined) ? await stored.confirmations(incarnation) : undefined;
+    return types.map((type, index) => known[index] ?? kept?.get(typeKey(type)) ?? 0);
   };
   const sample = makeSamples({
     reviews,
     rate: options.sampleRate ?? defaultSampleRate,
-    confirmedAtMs,
+    confirmedAtMs: async (incarnation) => Math.min(...(await confirmations(incarnation, rightsTypes))),
     current: async () => void (await mirror.current()),
     onMismatch: ({ record, incarnation }, message) => modes.mismatch(record, incarnation, message),
     ...(onSample === undefined ? {} : { onResult: onSample }),
@@ -87,13 +92,14 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
   });
   const made = makeRowScopes({
     mirror,
+    stored,
     clusters: options.clusters,
     authorizer: options.authorizer,
     outgoing: options.outgoing,
     ...(options.outgoingGeneration === undefined ? {} : { outgoingGeneration: options.outgoingGeneration }),
     modes,
     reviewer: makeReviewer({ reviews }),
-    confirmedAtMs,
+    confirmations,
     maxAgeMs: options.maxAgeMs,
     onDecision: (sampled) => void sample(sampled),
     now,

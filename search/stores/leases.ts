@@ -31,6 +31,8 @@ export interface ShardState extends ShardWriter {
   readonly wanted: string;
   /** Whether the owner has lately said that it lives. Without an owner: whether the last has just given it back. */
   readonly isHeld: boolean;
+  /** True when this process holds the lease and the store has lost writes that it had acknowledged. */
+  readonly hasLostWrites: boolean;
 }
 
 /** What is known when it is decided who follows what. */
@@ -41,15 +43,21 @@ export interface Situation {
     readonly weight: number;
     /** Its clusters, by shard. */
     readonly known: readonly number[];
+    /** It has missed a heartbeat: it may have died. */
+    readonly isSilent: boolean;
   }[];
   readonly shards: readonly {
     readonly shard: number;
+    /** '' for nobody; also somebody who has died. */
+    readonly owner: string;
     /** '' for nobody; also somebody who has died. */
     readonly wanted: string;
     /** Rows that are kept. */
     readonly rows: number;
     /** Changes in a second, as its owner says. */
     readonly rate: number;
+    /** An operator gave it to who is `wanted`: it is not moved to share the work better. */
+    readonly isPinned?: boolean;
   }[];
   /** How many shards were moved from one living replica to another in the last ten seconds. */
   readonly lately: number;
@@ -81,6 +89,13 @@ export interface Leases {
   beat(heartbeat: Heartbeat): Promise<HeartbeatAnswer>;
   /** All shards by number. Who has not said for long that it lives is taken for dead first. */
   look(): Promise<readonly ShardState[]>;
+  /** Names of the replicas that live, in order. */
+  replicas(): Promise<readonly string[]>;
+  /**
+   * Gives a shard to a replica until that one ends; undefined: until now.
+   * @returns false when no such replica lives, or when it knows no cluster of the shard
+   */
+  pin(shard: number, replica: string | undefined): Promise<boolean>;
   /**
    * Decides who shall own what; one process at a time does, at most once a second.
    * @returns false when another does or has just done it

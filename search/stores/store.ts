@@ -144,8 +144,12 @@ export interface Page extends ReadPoint {
   readonly release?: () => void;
 }
 
-/** What to count by: cluster, namespace, type, a label or a path of the object. */
-export type FacetBy = 'cluster' | 'namespace' | 'type' | { readonly label: string } | { readonly path: string };
+/**
+ * What to count by: cluster, namespace, both (the value is `cluster/namespace`, with nothing after the slash for
+ * cluster-scoped objects), type, a label or a path of the object.
+ */
+export type FacetBy = NamedFacet | { readonly label: string } | { readonly path: string };
+export type NamedFacet = 'cluster' | 'namespace' | 'cluster/namespace' | 'type';
 
 export interface FacetCount {
   readonly value: string;

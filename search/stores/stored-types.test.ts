@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { typeInfo } from './conformance/model.fixture.ts';
 import type { StoredType } from './store.ts';
-import { makeStoredTypes } from './stored-types.ts';
+import { makeStoredTypes, storedTypesOf } from './stored-types.ts';
 
 const position = { resourceVersion: '1', confirmedAtMs: 1 };
 const storedPods: StoredType = {
@@ -41,4 +41,18 @@ test('a store that cannot be read is asked again', async () => {
   await assert.rejects(types(), /down/);
   fails = false;
   assert.deepEqual(await types(), [storedPods]);
+});
+
+test('types that many clusters have in common are one object', () => {
+  const info = JSON.stringify({ group: '', resource: 'pods' });
+  const [one, two, nodes] = storedTypesOf([
+    ['one/1', 'one', info, '7', 100, 3, ''],
+    ['two/1', 'two', info, '8', 200, 4, 'from here'],
+    ['two/1', 'two', JSON.stringify({ group: '', resource: 'nodes' }), '9', 300, 5, ''],
+  ]);
+  assert.equal(one!.type, two!.type);
+  assert.equal(two!.incarnation, nodes!.incarnation);
+  assert.equal(nodes!.type.resource, 'nodes');
+  assert.deepEqual(one!.position, { resourceVersion: '7', confirmedAtMs: 100 });
+  assert.deepEqual(two!.position, { resourceVersion: '8', confirmedAtMs: 200, resume: 'from here' });
 });

@@ -1,4 +1,6 @@
-// Remembers which types a store contains. A fleet has tens of thousands of types, and they seldom change.
+// Which types a store contains: made from its rows, and remembered. A fleet has tens of thousands of types, and they
+// seldom change.
+import type { Incarnation, TypeInfo } from '../types.ts';
 import type { IndexStore, StoredType } from './store.ts';
 
 /**
@@ -22,4 +24,32 @@ export function makeStoredTypes(store: Pick<IndexStore, 'types' | 'catalogVersio
       throw error;
     }
   };
+}
+
+/** A row of the table `follow` of both stores, with the cluster it belongs to. `info` is the type as JSON. */
+export type FollowRow = readonly [
+  incarnation: string,
+  cluster: string,
+  info: string,
+  version: string,
+  confirmedAtMs: number,
+  objects: number,
+  resume: string,
+];
+
+/**
+ * The types of these rows. Equal types are one object, and so are equal incarnations: most clusters have the same
+ * types, and each object takes time to make and to send between threads.
+ */
+export function storedTypesOf(rows: readonly FollowRow[]): readonly StoredType[] {
+  const types = new Map<string, TypeInfo>();
+  const incarnations = new Map<string, Incarnation>();
+  return rows.map(([id, cluster, info, resourceVersion, confirmedAtMs, objects, resume]) => {
+    let type = types.get(info);
+    if (type === undefined) types.set(info, (type = JSON.parse(info) as TypeInfo));
+    let incarnation = incarnations.get(id);
+    if (incarnation === undefined) incarnations.set(id, (incarnation = { id, cluster }));
+    const position = { resourceVersion, confirmedAtMs, ...(resume === '' ? {} : { resume }) };
+    return { incarnation, type, position, objects };
+  });
 }

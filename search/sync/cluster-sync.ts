@@ -6,7 +6,7 @@ import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { OtherIncarnation, readIncarnation } from './discover/incarnation.ts';
-import { chooseTypes } from './discover/selection.ts';
+import { isServedAsKept } from './discover/selection.ts';
 import { pause } from './follow/bounds.ts';
 import { makeRetryDelays } from './follow/retry-delays.ts';
 import { setbackOf } from './member-faults.ts';
@@ -48,18 +48,19 @@ class FollowedCluster implements ClusterSync {
 
   state(): ClusterState {
     const { cluster, stored } = this.#options;
+    const types = this.#life?.isFollowed === true ? this.#life.set.states() : this.#storedStates(stored);
     return Object.freeze({
       cluster: cluster.name,
       uid: cluster.uid,
       incarnation: this.#incarnation,
-      fault: this.#fault,
-      types: this.#life?.isFollowed === true ? this.#life.set.states() : this.#storedStates(stored),
+      fault: this.#shownFault,
+      types: this.#fault === undefined ? types : types.map((state) => this.#asChosen(state)),
       refused: this.#life?.refused ?? [],
     });
   }
 
   stateOf(types: ReadonlySet<TypeKey>): PartState {
-    const fault = this.#fault;
+    const fault = this.#shownFault;
     const common = { cluster: this.#options.cluster.name, incarnation: this.#incarnation, fault };
     if (this.#life?.isFollowed !== true) {
       const { stored } = this.#options;
@@ -191,7 +192,7 @@ class FollowedCluster implements ClusterSync {
     return stored.map(({ type, position, objects }) =>
       Object.freeze({
         type,
-        isChosen: chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some(({ isChosen }) => isChosen),
+        isChosen: isServedAsKept(type, choice),
         phase: 'waiting',
         isWhole: position.resourceVersion !== '',
         objects,
@@ -201,5 +202,20 @@ class FollowedCluster implements ClusterSync {
         fault: this.#fault,
       }),
     );
+  }
+
+  /**
+   * The state of a type while the cluster has a fault. Its rows cannot be read again now, so when they are not kept as
+   * the options want it, none of them is shown.
+   */
+  #asChosen(state: TypeState): TypeState {
+    if (!state.isChosen || isServedAsKept(state.type, this.#options.choice())) return state;
+    return Object.freeze({ ...state, isChosen: false });
+  }
+
+  /** An option that cannot be read comes first: nothing else matters until it is corrected. */
+  get #shownFault(): SyncFault | undefined {
+    const { fault } = this.#options.choice();
+    return fault === undefined ? this.#fault : { reason: 'InvalidOptions', message: `nothing is indexed: ${fault}` };
   }
 }

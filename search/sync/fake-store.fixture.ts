@@ -12,6 +12,8 @@ export interface FakeStore extends IndexStore {
   /** The term in which each shard may be written; writes that name another are fenced. */
   readonly epochs: Map<number, number>;
   readonly forgotten: string[];
+  /** So many of the next calls of `forget` fail. */
+  forgetFaults: number;
   written: number;
   /** Called before each commit. A test can replace it to delay or fail commits. */
   gate: (batch: WriteBatch) => Promise<void>;
@@ -37,6 +39,7 @@ export function makeFakeStore(): FakeStore {
     batches: [],
     epochs: new Map(),
     forgotten: [],
+    forgetFaults: 0,
     written: 0,
     gate: async () => undefined,
     rows(type) {
@@ -72,6 +75,8 @@ export function makeFakeStore(): FakeStore {
     },
     async forget(incarnation, type, writer) {
       requireTerm(writer);
+      store.forgetFaults -= 1;
+      if (store.forgetFaults >= 0) throw new Error('the disk is full');
       const keys = [...kept.keys()].filter((key) =>
         type === undefined ? key.startsWith(`${incarnation} `) : key === `${incarnation} ${typeKey(type)}`,
       );

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeBreaker } from '../../routing/members/breaker.ts';
 import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';
+import { setbackOf } from './member-faults.ts';
 import { ownCredential } from './sync-types.ts';
 import { mendCommand } from './read-as.ts';
 import type { ClusterState, SyncFault, TypeState } from './sync-types.ts';
@@ -66,4 +69,23 @@ test('rows that are kept without being confirmed are Stale; without rows there i
 
 test('a type that the cluster does not have is not missed', () => {
   assert.equal(shown([well, { ...well, isWhole: false, phase: 'failing', fault: faultOf('Missing') }])[0], 'Synced');
+});
+
+test('a cluster with an option that cannot be read says so, whatever else is there', () => {
+  const fault = faultOf('InvalidOptions', 'nothing is indexed: entry 1 of its annotation cannot be read');
+  assert.deepEqual(shown([well], fault), ['-', 'False', 'InvalidOptions', fault.message]);
+});
+
+test('the fault of a cluster that stays unreachable has the same words whether it was asked or not', () => {
+  const breaker = makeBreaker('m1');
+  const refused = new GatewayError('MEMBER_UNAVAILABLE', 'connection refused by https://m1');
+  for (let each = 0; each < 3; each += 1) breaker.fail(refused);
+  assert.throws(
+    () => breaker.enter(),
+    (error: unknown) => {
+      assert.notEqual((error as Error).message, refused.message);
+      assert.deepEqual(setbackOf(error, 'm1', 'index').fault, setbackOf(refused, 'm1', 'index').fault);
+      return true;
+    },
+  );
 });

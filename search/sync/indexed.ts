@@ -20,6 +20,7 @@ export interface Indexed {
  */
 export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const { fault, types } = state;
+  if (fault?.reason === 'InvalidOptions') return notIndexed('-', fault.reason, fault.message);
   if (fault?.reason === 'Forbidden')
     return notIndexed(
       'Forbidden',

@@ -6,6 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/json-scan.ts';
 import { readStatus } from '../../cache/hub/hub-events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
+import { BreakerOpen } from '../../routing/members/breaker.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import { FencedError } from '../stores/fenced-error.ts';
 import { mendCommand } from './read-as.ts';
@@ -66,7 +67,9 @@ export function setbackOf(error: unknown, cluster: string, what: string): SyncSe
     return new SyncSetback('TakenOver', `cluster "${cluster}" is followed by another process now`, { cause: error });
   if (error instanceof GatewayError) {
     const reason = error.code === 'MEMBER_CREDENTIAL' ? 'Unauthorized' : 'Unavailable';
-    return new SyncSetback(reason, error.message, { cause: error });
+    // The fault must stay the same while nothing changes, or every attempt would be a change for all who see it.
+    const { message } = (error instanceof BreakerOpen ? error.last : undefined) ?? error;
+    return new SyncSetback(reason, message, { cause: error });
   }
   const words = error instanceof MalformedAnswer ? error.message : 'it cannot be read';
   return new SyncSetback('Malformed', `the ${what} of cluster "${cluster}" is not usable: ${words}`, { cause: error });

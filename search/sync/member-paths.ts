@@ -3,21 +3,29 @@
 import type { ResourceType, TypeInfo } from '../types.ts';
 import type { TypeFilter } from './sync-types.ts';
 
+/** Most excluded names in one field selector. The others are passed over on arrival. */
+const mostExcluded = 100;
+
 /**
- * The path, such as `/apis/apps/v1/deployments?…`. A single namespace becomes part of the path, and a single name a
- * field selector.
+ * The path, such as `/apis/apps/v1/deployments?…`. A single namespace becomes part of the path; a single name, and what
+ * is excluded, a field selector.
  * @param query further parameters
  */
 export function typePath(
   { group, version, resource, namespaced }: Pick<TypeInfo, 'group' | 'version' | 'resource' | 'namespaced'>,
-  { namespaces, names, labels }: TypeFilter,
+  { namespaces, names, labels, notNamespaces = [], notNames = [] }: TypeFilter,
   query: Readonly<Record<string, string>>,
 ): string {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
   const scope = namespaced && namespaces?.length === 1 ? `/namespaces/${encodeURIComponent(namespaces[0]!)}` : '';
+  const fields = [
+    ...(names?.length === 1 ? [`metadata.name=${names[0]}`] : []),
+    ...(namespaced ? notNamespaces.slice(0, mostExcluded).map((name) => `metadata.namespace!=${name}`) : []),
+    ...notNames.slice(0, mostExcluded).map((name) => `metadata.name!=${name}`),
+  ];
   const parameters = new URLSearchParams({
     ...(labels === undefined ? {} : { labelSelector: labels }),
-    ...(names?.length === 1 ? { fieldSelector: `metadata.name=${names[0]}` } : {}),
+    ...(fields.length === 0 ? {} : { fieldSelector: fields.join() }),
     ...query,
   });
   const text = parameters.toString();
@@ -25,16 +33,21 @@ export function typePath(
 }
 
 /**
- * Whether the filter accepts an object. It checks the namespaces and names that {@link typePath} could not put into the
- * path.
+ * Whether the filter accepts an object. It checks the namespaces and names, those too that {@link typePath} has put
+ * into the path.
  */
 export function passes(
-  { namespaces, names }: TypeFilter,
+  { namespaces, names, notNamespaces, notNames }: TypeFilter,
   namespaced: boolean,
   object: { readonly namespace: string; readonly name: string },
 ): boolean {
-  const inNamespace = namespaces === undefined || !namespaced || namespaces.includes(object.namespace);
-  return inNamespace && (names === undefined || names.includes(object.name));
+  const inNamespace =
+    !namespaced ||
+    ((namespaces === undefined || namespaces.includes(object.namespace)) &&
+      notNamespaces?.includes(object.namespace) !== true);
+  return (
+    inNamespace && (names === undefined || names.includes(object.name)) && notNames?.includes(object.name) !== true
+  );
 }
 
 /** The name of a type as kubectl writes it, such as `pods` or `deployments.apps`. */

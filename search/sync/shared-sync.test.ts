@@ -70,6 +70,7 @@ function followed(first: readonly ClusterState[]) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    rebuild: async () => false,
     close: async () => undefined,
   };
   const change = (next: readonly ClusterState[]): void => {

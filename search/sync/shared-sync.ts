@@ -105,6 +105,10 @@ class SharedSync implements SyncHandle {
     return () => void this.#listeners.delete(listener);
   }
 
+  async rebuild(uid: string): Promise<boolean> {
+    return (await this.#own?.rebuild(uid)) ?? false;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#endMessages();

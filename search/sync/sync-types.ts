@@ -18,6 +18,8 @@ export interface SyncFault {
     | 'Missing'
     | 'Store'
     | 'NotServed'
+    /** An option of the cluster cannot be read, so nothing of it is indexed. */
+    | 'InvalidOptions'
     /** Another process holds the lease of the cluster's shard: it follows the cluster now. */
     | 'TakenOver';
   readonly message: string;
@@ -90,6 +92,12 @@ export interface SyncHandle {
    * progress. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
+  /**
+   * Deletes the rows of a cluster and reads it anew. Resolves when the rows are gone, with false when this process does
+   * not follow the cluster. Rejects when they could not be deleted; the cluster is followed on.
+   * @param uid of the cluster's record
+   */
+  rebuild(uid: string): Promise<boolean>;
   /** Stops reading from all clusters, and commits what was read so far. */
   close(): Promise<void>;
 }
@@ -120,6 +128,9 @@ export interface TypeFilter {
   readonly names?: readonly string[];
   /** A label selector that the API server applies. */
   readonly labels?: string;
+  /** Objects in these namespaces, and with these names, are not stored. */
+  readonly notNamespaces?: readonly string[];
+  readonly notNames?: readonly string[];
 }
 
 /** Waits and time limits of listing and watching. Fields that end in `Ms` are milliseconds. */

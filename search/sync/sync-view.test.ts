@@ -13,6 +13,7 @@ test('who hears of a change of the sync sees another version of it, and progress
       listeners.push(listener);
       return () => void listeners.splice(listeners.indexOf(listener), 1);
     },
+    rebuild: async () => false,
     close: async () => undefined,
   };
   const view = localSyncView(sync);

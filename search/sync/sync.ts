@@ -1,6 +1,7 @@
 // Keeps the index of all selected clusters up to date: starts to copy a cluster when its record appears, and stops when
 // it goes. Right after a start, a cluster may be missing only because its source was not read yet. So rows of unknown
 // clusters are kept until all sources were read.
+import { makeBackoff } from '../../lib/backoff.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { ShardWriter, StoredType } from '../stores/store.ts';
@@ -90,7 +91,7 @@ class FollowedClusters implements SyncHandle {
   #stored: readonly StoredType[];
 
   constructor(options: SyncOptions, types: StoredTypes, stored: readonly StoredType[]) {
-    const { clusters, log } = options;
+    const { clusters } = options;
     this.#options = options;
     this.#types = types;
     this.#lists = options.lists ?? makeSharedGate(listsAtOnce);
@@ -102,9 +103,7 @@ class FollowedClusters implements SyncHandle {
     });
     for (const record of clusters.list()) this.#consider(record);
     if (options.keepsUnknown === true) return;
-    void this.#forgetUnknown().catch((error: unknown) => {
-      log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
-    });
+    void this.#insist({ detail: 'of unknown clusters' }, () => this.#forgetUnknown());
   }
 
   state(): readonly ClusterState[] {
@@ -122,6 +121,22 @@ class FollowedClusters implements SyncHandle {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  async rebuild(uid: string): Promise<boolean> {
+    const entry = this.#entries.get(uid);
+    const spec = this.#options.clusters.getByUid(uid)?.spec;
+    if (entry === undefined || spec === undefined) return false;
+    this.#entries.delete(uid);
+    this.#stored = this.#stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
+    const gone = entry.sync.close().then(() => this.#forgetRowsOf(uid));
+    this.#endings.set(
+      spec.name,
+      gone.catch(() => undefined),
+    );
+    this.#begin(spec, entry.choice);
+    await gone;
+    return true;
   }
 
   async close(): Promise<void> {
@@ -147,6 +162,7 @@ class FollowedClusters implements SyncHandle {
     const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
     entry.choice = choice;
     if (isSame) return;
+    this.#logFault(spec, choice);
     entry.sync.reconsider();
     // Which of its types are served, also while it cannot be reached.
     this.#changed();
@@ -177,7 +193,14 @@ class FollowedClusters implements SyncHandle {
       }),
     };
     this.#entries.set(spec.uid, entry);
+    this.#logFault(spec, choice);
     this.#changed();
+  }
+
+  #logFault({ name }: ClusterSpec, { fault, faultDetail }: ClusterChoice): void {
+    if (fault === undefined) return;
+    const fields = { cluster: name, fault, detail: faultDetail };
+    this.#options.log.warn(fields, 'index: nothing of a cluster is indexed, since an option of it cannot be read');
   }
 
   /** Stops following a cluster and deletes its rows, unless others decide about them. */
@@ -185,12 +208,7 @@ class FollowedClusters implements SyncHandle {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
     this.#stored = this.#stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
-    const ending = this.#closeAndForget(uid, entry).catch((error: unknown) => {
-      this.#options.log.warn(
-        { cluster: name, detail: messageOf(error) },
-        'index: the rows of a removed cluster could not be forgotten yet',
-      );
-    });
+    const ending = this.#insist({ cluster: name }, () => this.#closeAndForget(uid, entry));
     this.#endings.set(name, ending);
     void ending.then(() => {
       if (this.#endings.get(name) === ending) this.#endings.delete(name);
@@ -198,9 +216,33 @@ class FollowedClusters implements SyncHandle {
     this.#changed();
   }
 
+  /**
+   * Forgets until it succeeds or this is closed: rows that stayed would be in answers, and a PediaCluster would never
+   * end.
+   * @param of which rows, for the log
+   */
+  async #insist(of: object, forget: () => Promise<void>): Promise<void> {
+    const { signal } = this.#closing;
+    const { firstBackoffMs, maxBackoffMs } = this.#timing;
+    const waits = makeBackoff(firstBackoffMs, maxBackoffMs, this.#options.random ?? Math.random);
+    for (;;) {
+      try {
+        await forget();
+        return;
+      } catch (error) {
+        this.#options.log.warn({ ...of, fault: messageOf(error) }, 'index: rows could not be forgotten yet');
+        if (signal.aborted) return;
+        await pause(waits.next(), signal);
+      }
+    }
+  }
+
   async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
     await entry?.sync.close();
-    if (this.#options.keepsUnknown === true) return;
+    if (this.#options.keepsUnknown !== true) await this.#forgetRowsOf(uid);
+  }
+
+  async #forgetRowsOf(uid: string): Promise<void> {
     const all = await this.#types();
     await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
@@ -217,7 +259,10 @@ class FollowedClusters implements SyncHandle {
   async #forget(types: readonly StoredType[]): Promise<void> {
     for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
       if (!this.#isOurs(uidOf(id))) continue;
-      this.#options.log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
+      this.#options.log.info(
+        { incarnation: id },
+        'index: rows of a cluster are forgotten: it is no longer indexed, or is to be read anew',
+      );
       await this.#options.store.forget(id, undefined, this.#options.writerOf?.(uidOf(id)));
     }
   }

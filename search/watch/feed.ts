@@ -64,47 +64,80 @@ interface Audience {
 
 /** Makes a feed over a store. */
 export function makeChangeFeed(store: FeedStore): ChangeFeed {
-  const audiences = new Map<string, Audience>();
-  let size = 0;
-  let remembered = new Map<string, Promise<Reading>>();
-  let announcing: NodeJS.Timeout | undefined;
-  const announce = (): void => {
-    announcing = undefined;
-    for (const audience of audiences.values()) void tell(audience);
-  };
-  const endCommits = store.onCommit(() => {
-    remembered = new Map();
-    if (size > 0) announcing ??= setTimeout(announce, togetherMs);
-  });
-  const readNow = async (from: string, types: readonly TypeKey[], seen: string): Promise<Reading> => {
-    // Taken before the entries are read. Taken afterwards, it could cover a commit whose entries are missing.
-    const committed = store.resourceVersion();
-    const target = seen > committed ? seen : committed;
-    const entries = await store.changes(from, types, entriesAtOnce);
-    const last = entries.at(-1)?.resourceVersion ?? from;
-    const isMore = entries.length === entriesAtOnce;
-    return { entries, reached: isMore || last > target ? last : target > from ? target : from, isMore };
-  };
-  const remember = (key: string, reading: Promise<Reading>): Promise<Reading> => {
-    const into = remembered;
-    if (into.size >= mostRemembered) into.clear();
-    into.set(key, reading);
-    reading.catch(() => into.delete(key));
-    return reading;
-  };
-  const readShared = (from: string, types: readonly TypeKey[], seen = ''): Promise<Reading> => {
-    const key = `${from} ${types.join()}`;
-    const known = remembered.get(key);
-    const anew = (): Promise<Reading> => remember(key, readNow(from, types, seen));
-    if (known === undefined) return anew();
-    if (seen === '') return known;
-    return known.then((reading) => (reading.isMore || reading.reached >= seen ? reading : anew()));
-  };
+  return new SharedChangeFeed(store);
+}
+
+class SharedChangeFeed implements ChangeFeed {
+  readonly #store: FeedStore;
+  readonly #endCommits: () => void;
+  /** By their types. */
+  readonly #audiences = new Map<string, Audience>();
+  /** Reads since the last commit, by position and types. */
+  #remembered = new Map<string, Promise<Reading>>();
+  #announcing: NodeJS.Timeout | undefined;
+  #size = 0;
+
+  constructor(store: FeedStore) {
+    this.#store = store;
+    this.#endCommits = store.onCommit(() => {
+      this.#remembered = new Map();
+      if (this.#size > 0) this.#announcing ??= setTimeout(() => this.#announce(), togetherMs);
+    });
+  }
+
+  read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading> {
+    const audience = this.#audiences.get(types.join());
+    const stretches = audience === undefined ? [] : [audience.quiet, audience.quietBefore];
+    const quiet = stretches.find((each) => each !== undefined && each.from <= from && from <= each.to);
+    return this.#readShared(quiet?.to ?? from, types, seen);
+  }
+
+  onCommit(listener: () => void, types: readonly TypeKey[]): () => void {
+    const key = types.join();
+    const audience = this.#audiences.get(key) ?? this.#newAudience(key, types);
+    audience.listeners.add(listener);
+    this.#size += 1;
+    return () => {
+      if (!audience.listeners.delete(listener)) return;
+      this.#size -= 1;
+      if (audience.listeners.size === 0) this.#audiences.delete(key);
+    };
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  close(): void {
+    for (const { listeners } of this.#audiences.values()) listeners.clear();
+    this.#audiences.clear();
+    this.#size = 0;
+    clearTimeout(this.#announcing);
+    this.#endCommits();
+  }
+
+  #newAudience(key: string, types: readonly TypeKey[]): Audience {
+    const at = this.#store.resourceVersion();
+    const audience: Audience = {
+      types,
+      listeners: new Set(),
+      quiet: { from: at, to: at },
+      quietBefore: undefined,
+    };
+    this.#audiences.set(key, audience);
+    return audience;
+  }
+
+  #announce(): void {
+    this.#announcing = undefined;
+    for (const audience of this.#audiences.values()) void this.#wake(audience);
+  }
+
   /** Reads once for all watchers of the same types, and wakes them if something has changed. */
-  const tell = async (audience: Audience): Promise<void> => {
+  async #wake(audience: Audience): Promise<void> {
     const from = audience.quiet.to;
     // An error is ignored here: woken watchers read too, meet the same error and report it to their clients.
-    const reading = await readShared(from, audience.types).catch(() => undefined);
+    const reading = await this.#readShared(from, audience.types).catch(() => undefined);
     const { quiet } = audience;
     const isNothing = reading?.entries.length === 0;
     // Another announcement may have moved the range on during the read; then it must not be set back.
@@ -114,40 +147,32 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
       else Object.assign(audience, { quietBefore: quiet, quiet: { from: reached, to: reached } });
     }
     if (!isNothing) for (const listener of audience.listeners) listener();
-  };
-  return {
-    read(from, types, seen) {
-      const audience = audiences.get(types.join());
-      const stretches = audience === undefined ? [] : [audience.quiet, audience.quietBefore];
-      const quiet = stretches.find((each) => each !== undefined && each.from <= from && from <= each.to);
-      return readShared(quiet?.to ?? from, types, seen);
-    },
-    onCommit(listener, types) {
-      const key = types.join();
-      let audience = audiences.get(key);
-      if (audience === undefined) {
-        const at = store.resourceVersion();
-        audience = { types, listeners: new Set(), quiet: { from: at, to: at }, quietBefore: undefined };
-        audiences.set(key, audience);
-      }
-      const mine = audience;
-      mine.listeners.add(listener);
-      size += 1;
-      return () => {
-        if (!mine.listeners.delete(listener)) return;
-        size -= 1;
-        if (mine.listeners.size === 0) audiences.delete(key);
-      };
-    },
-    get size() {
-      return size;
-    },
-    close() {
-      for (const { listeners } of audiences.values()) listeners.clear();
-      audiences.clear();
-      size = 0;
-      clearTimeout(announcing);
-      endCommits();
-    },
-  };
+  }
+
+  #readShared(from: string, types: readonly TypeKey[], seen = ''): Promise<Reading> {
+    const key = `${from} ${types.join()}`;
+    const known = this.#remembered.get(key);
+    const anew = (): Promise<Reading> => this.#remember(key, this.#readNow(from, types, seen));
+    if (known === undefined) return anew();
+    if (seen === '') return known;
+    return known.then((reading) => (reading.isMore || reading.reached >= seen ? reading : anew()));
+  }
+
+  #remember(key: string, reading: Promise<Reading>): Promise<Reading> {
+    const into = this.#remembered;
+    if (into.size >= mostRemembered) into.clear();
+    into.set(key, reading);
+    reading.catch(() => into.delete(key));
+    return reading;
+  }
+
+  async #readNow(from: string, types: readonly TypeKey[], seen: string): Promise<Reading> {
+    // Taken before the entries are read. Taken afterwards, it could cover a commit whose entries are missing.
+    const committed = this.#store.resourceVersion();
+    const target = seen > committed ? seen : committed;
+    const entries = await this.#store.changes(from, types, entriesAtOnce);
+    const last = entries.at(-1)?.resourceVersion ?? from;
+    const isMore = entries.length === entriesAtOnce;
+    return { entries, reached: isMore || last > target ? last : target > from ? target : from, isMore };
+  }
 }

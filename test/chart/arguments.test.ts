@@ -52,7 +52,7 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, search] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, search, works] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
@@ -95,6 +95,16 @@ test('what a value says arrives in the configuration', async () => {
   assert.deepEqual(imports!.hub!.imports, { namespace: 'clusterpedia-system', shardingName: 'a' });
   assert.equal(imports!.index!.startsAtOnce, true, 'imported clusters are followed without a question');
   assert.equal(first!.hub!.imports, undefined);
+  assert.deepEqual(shared!.index!.rules, [
+    { exclude: ['*{namespaces=kube-system}'] },
+    {
+      clusters: 'env=test',
+      exclude: undefined,
+      select: ['pods{labels=app in (web,api)}'],
+      prune: ["pods{fields=spec.containers[].env metadata.annotations['a.io/b']}"],
+    },
+  ]);
+  assert.deepEqual([shared!.hub!.collections, imports!.hub!.collections], [true, false]);
   assert.deepEqual(shared!.index!.store, {
     url:
       'postgres://portcullis@fleet-rw.databases.svc:5432/portcullis?sslmode=verify-full&sslrootcert=/etc/portcullis/index-store-ca/ca.crt' +
@@ -106,4 +116,15 @@ test('what a value says arrives in the configuration', async () => {
   assert.equal(search!.hub!.karmadaSearch, 'replace');
   assert.equal(search!.index!.startsAtOnce, true, 'what registries select is followed without a question');
   assert.ok(search!.hub!.serving?.apiServices.includes('v1alpha1.search.karmada.io'));
+  assert.deepEqual(works!.hub!.works, {
+    lease: { namespace: 'portcullis', name: 'portcullis-works' },
+    clusterSets: ['edge'],
+    defaultExecutor: { namespace: 'open-cluster-management-agent', name: 'klusterlet-work-sa' },
+    hubUrl: 'https://hub.example.com:6443',
+    agentId: undefined,
+    evictionGraceMs: 3_600_000,
+    holdOnDenied: false,
+    rawJson: false,
+  });
+  assert.equal(first!.hub!.works, undefined);
 });

@@ -90,7 +90,7 @@ async function onHub(hub: Member, ...args: readonly string[]): Promise<string> {
 }
 
 /** There is no pod network here: the Service keeps its name and leads to this machine. */
-async function pointServiceHere(hub: Member, port: number): Promise<void> {
+export async function pointServiceHere(hub: Member, port: number): Promise<void> {
   const path = `/api/v1/namespaces/${release}/services/portcullis`;
   await hub.request('DELETE', path);
   await hub.apply({
@@ -102,14 +102,20 @@ async function pointServiceHere(hub: Member, port: number): Promise<void> {
 }
 
 /** What the pod has in /var/run/secrets/kubernetes.io/serviceaccount, as a kubeconfig. */
-async function podKubeconfig(hub: Member, file: string): Promise<string> {
+export async function podKubeconfig(hub: Member, file: string): Promise<string> {
   const made = await hub.kubectl(['create', 'token', 'portcullis', '-n', release, '--duration=24h']);
   if (made.code !== 0) throw new Error(made.stderr);
   const credential = { token: made.stdout.trim() };
   return await writeKubeconfig(file, [{ name: 'hub', server: hub.url, caPem: hub.caPem, user: 'pod', credential }]);
 }
 
-async function runPod(manifest: string, kubeconfig: string, folder: string, port: number): Promise<GatewayProcess> {
+/** Starts the process of a pod of this manifest. */
+export async function runPod(
+  manifest: string,
+  kubeconfig: string,
+  folder: string,
+  port: number,
+): Promise<GatewayProcess> {
   const config = join(folder, 'config');
   const state = join(folder, 'state');
   for (const each of [config, state]) mkdirSync(each, { recursive: true });

@@ -1,4 +1,4 @@
-// The Go modules under this folder and the programs each one gives. Without the version flags a kube-apiserver built as
+// The Go modules of the tests and the programs each one gives. Without the version flags a kube-apiserver built as
 // a module calls itself `v0.0.0-master+$Format:%H$`, which clients cannot parse.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -80,6 +80,14 @@ export function goModules(): readonly GoModule[] {
       ldflags: [],
       programs: ['informer'],
       coldBuild: 'about 1 minute on two cores',
+    },
+    {
+      name: 'informer-go',
+      folder: '../../docs/how-to/examples/informer-go',
+      target: '.',
+      ldflags: [],
+      programs: ['informer-go'],
+      coldBuild: 'about 2 minutes on two cores',
     },
     {
       name: 'cluster-gateway-client',

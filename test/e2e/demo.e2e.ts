@@ -14,8 +14,8 @@ import { freePort, runCommand } from '../controlplane/processes.ts';
 import { eventually } from '../site/polling.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-/** Bounds of the row. */
-const readyWithinMs = 15_000;
+/** How soon the demo is ready, of which the first start of a clone builds the console, and how soon it stops. */
+const readyWithinMs = 25_000;
 const stopsWithinMs = 5_000;
 let folder: string;
 let clone: string;

@@ -88,6 +88,8 @@ test('the tarball holds the built program, its data and its lock file, and no te
     'bin/portcullis.mjs',
     'dist/bin/program.js',
     'dist/sim/schema/kubernetes.json.gz',
+    'dist/console/assets/index.html',
+    'dist/console/assets/licences.txt',
   ])
     assert.ok(files.includes(`package/${file}`), file);
   t.diagnostic(`tarball: ${statSync(tarball).size} bytes, ${files.length} files`);

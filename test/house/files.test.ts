@@ -15,7 +15,8 @@ test('no file is longer than 400 lines', () => {
 test('file names are kebab-case nouns without the forbidden words', () => {
   const forbidden = /^(?:manager|helpers?|utils?|common|service|base|context|middleware|backend|misc)(?:\.|-|$)/;
   const odd = files.filter(
-    (file) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*\.ts$/.test(basename(file)) || forbidden.test(basename(file)),
+    (file) =>
+      !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*\.tsx?$/.test(basename(file)) || forbidden.test(basename(file)),
   );
   assert.deepEqual(odd, []);
 });

@@ -28,7 +28,7 @@ function faults(page: string, files: readonly string[]): readonly string[] {
   const existing = new Set([...withFiles.keys()].flatMap((folder) => [folder.split('/')[0]!, ...withParents(folder)]));
   const gone = named.filter((folder) => !existing.has(folder)).map((folder) => `there is no ${folder}`);
   const sources = [...withFiles]
-    .filter(([, all]) => all.some((file) => file.endsWith('.ts')))
+    .filter(([, all]) => all.some((file) => /\.tsx?$/.test(file)))
     .map(([folder]) => folder);
   const unnamed = sources
     .filter((folder) => folder.includes('/') && !withParents(folder).some((each) => named.includes(each)))

@@ -14,7 +14,7 @@ export const projectFiles: readonly string[] = execFileSync(
   .filter((file) => file !== '');
 
 /** The TypeScript files among them. */
-export const sourceFiles: readonly string[] = projectFiles.filter((file) => file.endsWith('.ts'));
+export const sourceFiles: readonly string[] = projectFiles.filter((file) => /\.tsx?$/.test(file));
 
 /** What a file holds. */
 export function textOf(file: string): string {

@@ -5,14 +5,18 @@ import type { AddressInfo, Socket } from 'node:net';
 
 export interface Balancer {
   readonly port: number;
+  /** Ends all connections. */
+  cut(): void;
   close(): void;
 }
 
 /**
  * Listens on a port of its own and hands connections to the ports in turn; one that refuses leaves its turn to the
  * next.
+ * @param ports may change at any time
+ * @param firstOf which of so many is tried first; each in turn unless said
  */
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+export async function startBalancer(ports: readonly number[], firstOf?: (count: number) => number): Promise<Balancer> {
   const sockets = new Set<Socket>();
   const follow = (socket: Socket): void => {
     sockets.add(socket);
@@ -38,11 +42,15 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   };
   const server = createServer({ allowHalfOpen: true }, (front) => {
     follow(front);
+    if (firstOf !== undefined) turn = firstOf(ports.length);
     join(front, ports.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     close() {
       server.close();
       for (const socket of sockets) socket.destroy();

@@ -1,10 +1,11 @@
 // A PostgreSQL of our own for tests of the store: the system's programs, data in a temporary directory, TCP on a free
 // port of 127.0.0.1 and a unix socket. Nothing of it may be left behind when a test run is killed.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 
 import { freePort, startChild, type Child } from '../controlplane/processes.ts';
@@ -33,7 +34,15 @@ export interface PostgresOptions {
   readonly hba?: readonly string[];
   /** PEM files by name that are put into the data directory: server.crt, server.key, root.crt. */
   readonly files?: Readonly<Record<string, string>>;
+  /**
+   * Port of a server whose standby this becomes, on 127.0.0.1. It must let replication in: `replication` below. The
+   * other options come from that server.
+   */
+  readonly standbyOf?: number;
 }
+
+/** A line of pg_hba.conf that lets standbys in. */
+export const replication = 'host replication all 127.0.0.1/32 scram-sha-256';
 
 const user = 'tester';
 const password = 'secret of tests';
@@ -64,15 +73,18 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
   const as = asItsUser(programs, directory);
   writeFileSync(join(directory, 'password'), password, { mode: 0o644 });
   const data = join(directory, 'data');
-  execFileSync(
-    ...as(
-      'initdb',
-      ...['-D', data, '-U', user, '-A', 'scram-sha-256', `--pwfile=${join(directory, 'password')}`],
-      ...['-E', 'UTF8', '--locale=C.UTF-8', '-N'],
-    ),
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  writeFiles(data, options);
+  if (options.standbyOf === undefined) {
+    const access = ['-A', 'scram-sha-256', `--pwfile=${join(directory, 'password')}`];
+    const initdb = as('initdb', '-D', data, '-U', user, ...access, '-E', 'UTF8', '--locale=C.UTF-8', '-N');
+    execFileSync(...initdb, { stdio: ['ignore', 'ignore', 'pipe'] });
+    writeFiles(data, options);
+  } else {
+    const from = ['-h', '127.0.0.1', '-p', String(options.standbyOf), '-U', user];
+    // Not in this process's own turn: the line to the other server may lead through this process.
+    await promisify(execFile)(...as('pg_basebackup', ...from, '-D', data, '-R', '-c', 'fast', '-N'), {
+      env: { ...process.env, PGPASSWORD: password },
+    });
+  }
   const port = await freePort();
   const base = `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
   let server: Child | undefined;

@@ -60,3 +60,31 @@ test('clusters of another shard, of another owner, and those that end are left o
   assert.equal(made(object('a', { spec, status: { shardingName: 'x' } })), undefined);
   assert.equal(made(object('a', { spec }, { deletionTimestamp: 'now' })), undefined);
 });
+
+test('what is indexed is its own list and that of a ClusterSyncResources; a reference that leads nowhere stands for nothing', () => {
+  const source = makePediaClusterSource();
+  const access = { apiserver: 'https://a', tokenData: base64('t') };
+  const own = { syncResources: [{ group: '', resources: ['pods'] }] };
+  const chosen = (spec: object, shared: ReadonlyMap<string, HubObject> = new Map()): string | undefined => {
+    const cluster = object('a', { spec: { ...access, ...spec } }, { resourceVersion: JSON.stringify(spec) });
+    const [made] = source.compile([new Map([['a', cluster]]), shared]);
+    return made?.indexing?.resources.map(({ resource }) => resource).join();
+  };
+  const shared = new Map([
+    ['s', object('s', { spec: { syncResources: [{ group: 'apps', resources: ['deployments'] }] } })],
+  ]);
+  assert.equal(chosen({ ...own, syncResourcesRefName: 's' }, shared), 'pods,deployments');
+  assert.equal(chosen({ ...own, syncResourcesRefName: 's' }), 'pods');
+  assert.equal(chosen({ syncResources: [], syncResourcesRefName: 's' }), '', 'not what the configuration chooses');
+  assert.equal(chosen({ syncResources: [] }), undefined);
+});
+
+test('annotations about the index are of the cluster, and no others are', () => {
+  const annotations = { 'index.portcullis.io/exclude': 'secrets', 'index.portcullis.io/new': 'x', other: 'y' };
+  const spec = { apiserver: 'https://a', tokenData: base64('t') };
+  assert.deepEqual(made(object('a', { spec }, { annotations }))?.indexOptions, {
+    'index.portcullis.io/exclude': 'secrets',
+    'index.portcullis.io/new': 'x',
+  });
+  assert.equal(made(object('a', { spec }, { annotations: { other: 'y' } }))?.indexOptions, undefined);
+});

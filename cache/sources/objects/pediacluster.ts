@@ -99,15 +99,17 @@ function registrationOf(
 
 /**
  * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
- * ClusterSyncResources it refers to; undefined when there are none. Invalid entries are skipped, so that they do not
- * make the cluster unusable.
+ * ClusterSyncResources it refers to. Undefined when it lists none and refers to nothing; a reference that leads nowhere
+ * stands for nothing, not for what the configuration chooses. Invalid entries are skipped, so that they do not make the
+ * cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
   const referred = groupResources(fieldOf(syncResources, 'spec', 'syncResources'));
   const resources = [...own, ...referred];
   const allCustomResources = fieldOf(cluster, 'spec', 'syncAllCustomResources') === true;
-  return resources.length === 0 && !allCustomResources ? undefined : { resources, allCustomResources };
+  const refers = (fieldOf(cluster, 'spec', 'syncResourcesRefName') ?? '') !== '';
+  return resources.length === 0 && !allCustomResources && !refers ? undefined : { resources, allCustomResources };
 }
 
 /** Parses a list of Clusterpedia's type ClusterGroupResources. Invalid entries are skipped. */
@@ -117,9 +119,13 @@ function groupResources(value: unknown): SourceIndexing['resources'] {
     const group = fieldOf(entry, 'group') ?? '';
     if (typeof group !== 'string') return [];
     const versions = textsOf(fieldOf(entry, 'versions'));
-    return textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+    const resources = textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+    // Clusterpedia keeps Events in the rows of what they are about; here they are rows of their own.
+    return textsOf(fieldOf(entry, 'eventsInvolvedResources')).length === 0 ? resources : [...resources, events];
   });
 }
+
+const events = { group: '', resource: 'events', versions: [] };
 
 function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];

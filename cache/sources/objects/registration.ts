@@ -16,7 +16,7 @@ import type {
 import { isSubdomain } from '../../model/cluster-names.ts';
 import { sameSpec } from '../../model/store.ts';
 import { parseProxy, parseServer } from '../address.ts';
-import { uidOf, versionOf } from './hub-object.ts';
+import { annotationsOf, uidOf, versionOf } from './hub-object.ts';
 import { digest, stableUuid } from '../kubeconfig/kubeconfig-cluster.ts';
 import {
   credentialOfPlan,
@@ -147,6 +147,7 @@ function compileOne(
 ): Pick<Remembered, 'spec' | 'planKey'> {
   const uid = stableUuid([source, registration.key, uidOf(registration.object)]);
   const description = registration.describe();
+  const indexOptions = annotationsOf(registration.object, (key) => key.startsWith('index.portcullis.io/'));
   const named = isSubdomain(description.originalName);
   const base = {
     // An invalid name cannot be used in a path, so it must not occupy the name for other clusters either.
@@ -156,9 +157,11 @@ function compileOne(
     source,
     sourceDetail: description.sourceDetail,
     labels: description.labels,
+    ...registeredAt(registration.object),
     ...(description.identityExchange === undefined ? {} : { identityExchange: description.identityExchange }),
     ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
     ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
+    ...(Object.keys(indexOptions).length === 0 ? {} : { indexOptions }),
   };
   const read = attempt(() => (named ? registration.access() : refuseName(description)));
   const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
@@ -191,6 +194,10 @@ function compileOne(
     problem: undefined,
   };
   return { spec: keep(before, spec), planKey };
+}
+
+function registeredAt({ metadata: { creationTimestamp } }: HubObject): Pick<ClusterSpec, 'registeredAt'> {
+  return creationTimestamp === undefined ? {} : { registeredAt: creationTimestamp };
 }
 
 function refuseName({ sourceDetail }: Description): never {

@@ -6,6 +6,10 @@ logLevel: {{ .Values.log.level }}
 shutdownDelaySeconds: {{ .Values.shutdown.delaySeconds }}
 shutdownGraceSeconds: {{ .Values.shutdown.graceSeconds }}
 probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
+{{- with .Values.index.rules }}
+indexRules:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* Command line of the process: one list item for each flag. */}}
@@ -122,6 +126,12 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.index.clusters }}
 - {{ printf "--index-clusters=%s" . | quote }}
 {{- end }}
+{{- with .Values.index.exclude }}
+- {{ printf "--index-exclude=%s" . | quote }}
+{{- end }}
+{{- if .Values.index.collections }}
+- --hub-collections
+{{- end }}
 {{- with .Values.index.maxBytes }}
 - --index-max-bytes={{ . }}
 {{- end }}
@@ -140,6 +150,15 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- end }}
 {{- with .Values.karmada.search }}
 - --karmada-search={{ . }}
+{{- end }}
+{{- if .Values.works.enabled }}
+- --execute-works
+- --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works
+- {{ printf "--works-hub-url=%s" (required "works.hubUrl must be the address of the hub as clusters see it" .Values.works.hubUrl) | quote }}
+- --works-default-executor={{ .Values.works.defaultExecutor }}
+{{- with .Values.works.clusterSets }}
+- --works-cluster-sets={{ join "," . }}
+{{- end }}
 {{- end }}
 {{- if eq .Values.index.store "postgres" }}
 {{- with .Values.index.postgres }}

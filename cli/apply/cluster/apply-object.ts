@@ -1,6 +1,7 @@
 // Applies one object in one cluster by server-side apply (KEP-555), and says in words why it was refused.
-import { isJsonObject } from '../../connection/http.ts';
-import type { Answer, JsonObject } from '../../connection/http.ts';
+import { isJsonObject } from '../../../lib/objects/json-object.ts';
+import type { Answer } from '../../connection/http.ts';
+import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { partOfLabel } from './apply-set.ts';
 import { comparable } from '../manifests/object-diff.ts';
 import { pathOf } from './kinds.ts';

@@ -2,11 +2,11 @@
 // can go on with a set and this command with kubectl's. A Secret without data is the parent: it says which kinds the
 // set has, in which namespaces. Members carry the label part-of. Security: an object is deleted only by its UID.
 import { createHash } from 'node:crypto';
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { pathOf } from './kinds.ts';
 import type { Kinds, ServedKind } from './kinds.ts';
-import { groupKindOf, phaseOf } from '../manifests/manifest.ts';
+import { phaseOf } from '../manifests/manifest.ts';
+import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 import { Failed, refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 

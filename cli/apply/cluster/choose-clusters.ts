@@ -1,7 +1,8 @@
 // Which clusters a command is for: named, chosen by their labels in the gateway, or all.
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { clustersPath } from '../../connection/gateway-url.ts';
-import { getJson, isJsonObject } from '../../connection/http.ts';
+import { getJson } from '../../connection/http.ts';
+import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure, usageFailure } from '../../failure.ts';
 
 /** Flags that choose clusters; exactly one is given. */

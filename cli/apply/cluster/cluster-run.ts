@@ -1,7 +1,6 @@
 // Everything that happens in one cluster: its objects are applied phase by phase, awaited, and what left the set is
 // deleted. Whatever goes wrong here is written into the report of this cluster and touches no other.
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { namespaceOf } from './apply-job.ts';
 import type { ClusterKnowledge, ClusterRun } from './apply-job.ts';
 import { applyObject, readBefore } from './apply-object.ts';
@@ -10,10 +9,11 @@ import { partOfLabel } from './apply-set.ts';
 import { beginSet, pruneSet } from './cluster-set.ts';
 import { establish, definedKinds } from './definitions.ts';
 import { discoverKinds, pathOf } from './kinds.ts';
-import { groupKindOf, objectName, phaseOf } from '../manifests/manifest.ts';
+import { objectName, phaseOf } from '../manifests/manifest.ts';
+import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { reasonOf } from './member-client.ts';
-import { canBeUnready } from './readiness.ts';
+import { canBeUnready } from '../../../lib/objects/readiness.ts';
 import { waitReady } from './wait-ready.ts';
 
 /** Objects that are read at the same time, and after which the state is written. */

@@ -5,7 +5,8 @@ import type { ApplyJob, ClusterKnowledge, ClusterRun, SetOptions } from './apply
 import { deleteMember, listMembers, readSet, union, writeSet } from './apply-set.ts';
 import type { ApplySet, SetContents, SetMember } from './apply-set.ts';
 import type { Kinds } from './kinds.ts';
-import { groupKindOf, identityOf, objectName, phaseOf } from '../manifests/manifest.ts';
+import { identityOf, objectName, phaseOf } from '../manifests/manifest.ts';
+import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /**
  * Writes the parent so that it names every kind that the set has or will have. Done before members are made, so that

@@ -1,5 +1,5 @@
 // CustomResourceDefinitions among the manifests: which kinds they define, and when a cluster serves those.
-import { isJsonObject } from '../../connection/http.ts';
+import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import { discoverKinds } from './kinds.ts';
 import type { Kinds } from './kinds.ts';
 import { phaseOf } from '../manifests/manifest.ts';

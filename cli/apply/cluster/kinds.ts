@@ -1,7 +1,6 @@
 // Which kinds a cluster serves, under which path, and whether their objects are in namespaces. Asked once for each
 // cluster of a run, and again only after its CustomResourceDefinitions have changed.
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 

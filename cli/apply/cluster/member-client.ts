@@ -4,8 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { explainConnection, statusMessage } from '../../connection/explain.ts';
 import { clusterServer } from '../../connection/gateway-url.ts';
-import { isJsonObject, keepingAgent, open, send } from '../../connection/http.ts';
-import type { Answer, JsonObject, Question } from '../../connection/http.ts';
+import { keepingAgent, open, send } from '../../connection/http.ts';
+import { isJsonObject } from '../../../lib/objects/json-object.ts';
+import type { Answer, Question } from '../../connection/http.ts';
+import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure } from '../../failure.ts';
 
 /** Something went wrong in one cluster; the message says what. */

@@ -1,12 +1,11 @@
 // Waits until an object is ready, by a watch on just that object.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { pathOf } from './kinds.ts';
 import type { ServedKind } from './kinds.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
-import { readinessOf } from './readiness.ts';
+import { readinessOf } from '../../../lib/objects/readiness.ts';
 
 /** Pause before an object is read again after its watch ended. */
 const pauseMs = 1000;

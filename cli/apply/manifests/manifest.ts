@@ -1,4 +1,5 @@
 // What `portcullis apply` knows of an object in a manifest, and how it names it to people.
+import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /** One object to apply. Its text is shared by all clusters. */
 export interface Manifest {
@@ -11,12 +12,6 @@ export interface Manifest {
   readonly body: string;
   /** The file it stands in, for messages. */
   readonly source: string;
-}
-
-/** A kind with its API group, as `Deployment.apps` or `Secret`: the form of Kubernetes' GroupKind. */
-export function groupKindOf({ apiVersion, kind }: Pick<Manifest, 'apiVersion' | 'kind'>): string {
-  const slash = apiVersion.indexOf('/');
-  return slash < 0 ? kind : `${kind}.${apiVersion.slice(0, slash)}`;
 }
 
 /** An object as kubectl names it in its output: `deployment.apps/web`. */

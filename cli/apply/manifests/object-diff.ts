@@ -1,8 +1,7 @@
 // How an object differs from what would become of it, as a unified diff of YAML. What every write changes is left out.
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { isSecret, maskSecrets } from './secret-values.ts';
 
 /** Fields of metadata that a server writes by itself. */

@@ -1,7 +1,6 @@
 // Keeps the values of Secrets out of what people and pipelines see. Security: a server quotes values in some of its
 // messages, and kubectl keeps a copy of the whole object in an annotation.
-import { isJsonObject } from '../../connection/http.ts';
-import type { JsonObject } from '../../connection/http.ts';
+import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import type { Manifest } from './manifest.ts';
 
 const fields = ['data', 'stringData'] as const;

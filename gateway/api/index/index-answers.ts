@@ -11,6 +11,8 @@ import { acceptedForm } from '../accept.ts';
 import type { DiscoveryDocuments } from '../discovery/discovery.ts';
 import type { IndexSurface, ProxyingSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
+import { metricsQuestion } from './resource-metrics.ts';
+import type { MetricsQuestion } from './resource-metrics.ts';
 import { readJsonBody } from '../request-body.ts';
 import { innerInfo, isForIndex } from './proxying-request.ts';
 
@@ -19,13 +21,15 @@ import { innerInfo, isForIndex } from './proxying-request.ts';
  */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The ways to answer a request for the index: from the index's own rows, or by a cluster. */
+/** The ways to answer a request for the index: from the index's own rows, or by asking one or all clusters. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
   /** Sends a request about one object, as the caller, to the cluster that has it, and relays its answer. */
   readonly owner: (state: Authorized, surface: ProxyingSurface) => Promise<void>;
+  /** Asks the clusters for resource metrics, as the caller, and joins their answers. */
+  readonly metrics: (state: Authorized, question: MetricsQuestion) => Promise<void>;
 }
 
 /**
@@ -38,7 +42,7 @@ export interface IndexAnswers {
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  { answer, live, owner }: IndexAnswers,
+  { answer, live, owner, metrics }: IndexAnswers,
   discovery: DiscoveryDocuments,
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'proxying' && !isForIndex(innerInfo(state, surface), state.inbound.method))
@@ -51,6 +55,8 @@ export function answerIndex(
     const documents = surface.document === 'group' ? discovery.groups : discovery.resources;
     return jsonResponse(documents.get(surface.group), state.auditId);
   }
+  const measured = metricsQuestion(surface);
+  if (measured !== undefined) return metrics(state, measured);
   const { inbound, headers, target, user, auditId, progress, observation } = state;
   return answer({
     asked: surface,

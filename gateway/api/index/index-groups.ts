@@ -28,7 +28,16 @@ const versions: Readonly<Record<IndexGroup, string>> = {
 };
 
 /** Subresources of the only index object, `indexes/default`, except `proxy`. */
-export const indexQuestions = ['facets', 'values', 'counts', 'freshness', 'query'] as const;
+export const indexQuestions = [
+  'facets',
+  'values',
+  'counts',
+  'freshness',
+  'query',
+  'status',
+  'move',
+  'rebuild',
+] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
 /** Which endpoint of the index a path leads to. */
@@ -44,6 +53,8 @@ export type IndexSurface =
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }
   | { readonly kind: 'index'; readonly part: IndexQuestion }
   | { readonly kind: 'index'; readonly part: 'indexes'; readonly name: string | undefined }
+  /** Numbers of all clusters, at `/metrics/fleet`. */
+  | { readonly kind: 'index'; readonly part: 'fleet' }
   | {
       readonly kind: 'index';
       readonly part: 'documents';
@@ -122,6 +133,8 @@ function noOpenSearch(): GatewayError {
  * long-running.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
+  const isRead = verb === 'get' || verb === 'list' || verb === 'watch';
+  if (surface.part === 'collections') return isRead && queryFlag(query, 'watch') ? 'watch' : verb;
   if (!('segments' in surface)) return verb;
   const { segments } = surface;
   const own = segments[0] === 'clusters' ? segments.slice(2) : segments;
@@ -160,10 +173,10 @@ export function indexGroups(hasRegistries: boolean): readonly ShownGroup[] {
           singular: 'index',
           kind: 'Index',
           verbs: ['get', 'list'],
-          subresources: ['counts', 'facets', 'freshness', 'proxy', 'query', 'values'].map((name) => ({
+          subresources: [...indexQuestions, 'proxy'].toSorted().map((name) => ({
             name,
             kind: 'Index',
-            verbs: name === 'query' ? ['create'] : ['get'],
+            verbs: ['query', 'move', 'rebuild'].includes(name) ? ['create'] : ['get'],
           })),
         },
       ],

@@ -36,24 +36,16 @@ export async function askLive(
   { cluster, path, query }: LiveQuestion,
 ): Promise<void> {
   const target = parseTarget(path + query);
+  const surface = liveSurface(cluster, path);
   const info = requestInfo(state.inbound.method, target.segments, query, false);
   if (info.verb === 'watch')
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
       `the index asks a cluster for lists and objects only; watch it below /clusters/${cluster}/proxy`,
     );
-  const outer = clustersResource;
-  const surface: Extract<Surface, { kind: 'member' }> = {
-    kind: 'member',
-    cluster,
-    outer,
-    path,
-    segments: target.segments,
-    prefix: '',
-  };
   const spec = dependencies.clusters.get(cluster)?.spec;
   const asked = { name: cluster, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
-  const attributes = attributesOf(state.user, asked, { ...outer, httpVerb: 'get' }, info, path);
+  const attributes = attributesOf(state.user, asked, { ...surface.outer, httpVerb: 'get' }, info, path);
   const decision = await dependencies.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;
@@ -73,4 +65,16 @@ export async function sendToCluster(
   const located = await locate(dispatched, dependencies);
   if (identity === 'self') await forwardAsSelf(located, dependencies);
   else await forward(impersonate(located, dependencies), dependencies);
+}
+
+/** The surface of a path on a cluster, as if the request had come by `/clusters/<name>/proxy`; `*` for all clusters. */
+export function liveSurface(cluster: string, path: string): Extract<Surface, { kind: 'member' }> {
+  return {
+    kind: 'member',
+    cluster,
+    outer: clustersResource,
+    path,
+    segments: parseTarget(path).segments,
+    prefix: '',
+  };
 }

@@ -1,6 +1,6 @@
 // Functions that choose between values (sprig's defaults.go).
 import { TemplateError } from '../template-error.ts';
-import { isTrue, textOf } from '../values.ts';
+import { isTrue } from '../values.ts';
 import { fixed, variadic, type Functions } from './callable.ts';
 
 export const choices: Functions = {
@@ -10,7 +10,8 @@ export const choices: Functions = {
   all: variadic([], 'any', (_, values) => values.every(isTrue)),
   any: variadic([], 'any', (_, values) => values.some(isTrue)),
   ternary: fixed(['any', 'any', 'bool'], ([yes, no, condition]) => (condition ? yes : no)),
-  fail: fixed(['string'], ([message]) => {
-    throw new TemplateError(`fail: ${textOf(message)}`);
+  fail: fixed(['string'], () => {
+    // Conditions and logs say why a template failed, and the text may hold a value of a Secret.
+    throw new TemplateError('fail was called; its text is not shown');
   }),
 };

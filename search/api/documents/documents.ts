@@ -20,6 +20,7 @@ import type { IndexRequest } from '../request.ts';
 import type { Asked, Fetched, Planned, Seen } from '../state.ts';
 import { scopeConcerns } from '../visible.ts';
 import type { UnionDocument } from './openapi-union.ts';
+import { metricsTypes } from './resource-metrics.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
 import type { Union } from './union-discovery.ts';
 
@@ -66,7 +67,10 @@ export function planDocument(
   { sync }: AnswerDependencies,
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
-  const union = unionOf(types, cluster !== undefined);
+  const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
+  // A caller who may see nothing gets an empty document, which kubectl explains.
+  const asWell = isOpenapi || types.length === 0 ? [] : metricsTypes.map((type) => ({ type }));
+  const union = unionOf([...types, ...asWell], cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
   if (document !== 'openapi-v3' || version === undefined) return union;
   if (union.groups.get(group!)?.get(version) === undefined) throw notFound();

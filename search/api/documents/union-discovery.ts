@@ -5,6 +5,7 @@ import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
 import { apiVersionOf } from '../catalog.ts';
+import { metricsVerbs, resourceMetricsGroup } from './resource-metrics.ts';
 
 /** A type in one of the versions in which it is offered. */
 interface Offered {
@@ -19,11 +20,11 @@ export interface Union {
 
 /**
  * Joins the types of several clusters.
- * @param types the stored types that the caller may see
+ * @param types the types that the caller may see
  * @param everyVersion true for discovery of a single cluster: versions that the index does not store are included,
  * because such requests are passed on to the cluster
  */
-export function unionOf(types: readonly StoredType[], everyVersion: boolean): Union {
+export function unionOf(types: readonly Pick<StoredType, 'type'>[], everyVersion: boolean): Union {
   const seen = new Map<string, Map<string, Map<TypeKey, TypeInfo>>>();
   for (const { type, version } of types.flatMap(({ type: each }) => offers(each, everyVersion))) {
     let versions = seen.get(type.group);
@@ -87,6 +88,10 @@ export function compareVersions(one: string, other: string): number {
 
 const verbs = ['get', 'list', 'watch'];
 
+function verbsOf({ group }: TypeInfo): readonly string[] {
+  return group === resourceMetricsGroup ? metricsVerbs : verbs;
+}
+
 function groupEntry(group: string, versions: ReadonlyMap<string, unknown>): object {
   const entries = [...versions.keys()].map((version) => ({ groupVersion: apiVersionOf(group, version), version }));
   return { name: group, versions: entries, preferredVersion: entries[0] };
@@ -128,7 +133,7 @@ export function resourceList({ groups }: Union, group: string, version: string):
         singularName: type.singular,
         namespaced: type.namespaced,
         kind: type.kind,
-        verbs,
+        verbs: verbsOf(type),
         ...listsOf(type),
       })),
     }
@@ -157,7 +162,7 @@ export function aggregatedList({ groups }: Union, document: 'api' | 'apis', vers
             responseKind: { group, version: name, kind: type.kind },
             scope: type.namespaced ? 'Namespaced' : 'Cluster',
             singularResource: type.singular,
-            verbs,
+            verbs: verbsOf(type),
             ...listsOf(type),
           })),
         })),

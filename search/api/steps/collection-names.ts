@@ -1,9 +1,11 @@
-// Answers the list of Clusterpedia's collections. Each one names the types in it that the caller may list.
+// Answers the list of collections. Each one names the types in it that the caller may list.
 import { urlParameters } from '../../query/parameters.ts';
 import { typeKey } from '../../types.ts';
 import { jsonAnswer } from '../answer.ts';
 import type { WholeAnswer } from '../answer.ts';
-import { collectionNames, collectionTypes, indexedTypes } from '../collection-types.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { collectionTypes, indexedTypes } from '../collection-types.ts';
+import { builtInCollections } from '../collections/definitions.ts';
 import type { CollectionNamesQuestion } from '../question.ts';
 import type { Fetched, Planned } from '../state.ts';
 import type { Overview } from './rights-to-types.ts';
@@ -18,15 +20,19 @@ interface Collection {
   readonly items: readonly never[];
 }
 
-export function fetchCollectionNames({
-  sight: { answer, catalog },
-}: Planned<CollectionNamesQuestion, Overview>): readonly Collection[] {
+export function fetchCollectionNames(
+  { question, sight: { answer, catalog } }: Planned<CollectionNamesQuestion, Overview>,
+  { collections }: AnswerDependencies,
+): readonly Collection[] {
+  const own = collections();
   const seen = new Set([...answer.scope.grants.values()].flatMap((types) => [...types.keys()]));
   const indexed = indexedTypes(catalog);
   const infos = new Map(catalog.all.map(({ type }) => [typeKey(type), type]));
-  return collectionNames.map((name) => {
+  const all = [...builtInCollections, ...new Set(own.map(({ name }) => name))];
+  const wanted = all.filter((name) => question.name === undefined || question.name === name);
+  return wanted.map((name) => {
     // The collection `any` has no types of its own; each request names them.
-    const found = name === 'any' ? undefined : collectionTypes(name, urlParameters(''));
+    const found = name === 'any' ? undefined : collectionTypes(name, urlParameters(''), own);
     const types = found === undefined ? [] : [...found.named, ...found.members(indexed)];
     return {
       kind: 'CollectionResource',

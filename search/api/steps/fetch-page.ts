@@ -15,7 +15,6 @@ import type { Sight } from '../plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 import { aboutRequest } from './plan-types.ts';
-import type { ListPlan } from './plan-objects.ts';
 import type { PagePlan } from './plan-types.ts';
 
 /** A page of rows, with the list's metadata and warnings. */
@@ -39,7 +38,7 @@ const tokenLifeMs = 15 * 60_000;
  * there.
  */
 export async function fetchList(
-  state: Planned<ObjectsQuestion, Sight, ListPlan>,
+  state: Planned<ObjectsQuestion | CollectionQuestion, Sight, PagePlan>,
   dependencies: AnswerDependencies,
 ): Promise<ListedPage | EarlyAnswer> {
   const listed = await fetchPage(state, dependencies);

@@ -3,7 +3,7 @@ import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { requireInLog, waitForVersion } from '../list-options.ts';
 import { visibleAt, visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
-import type { ObjectsQuestion } from '../question.ts';
+import type { CollectionQuestion, ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { WatchPlan } from './plan-objects.ts';
@@ -14,7 +14,7 @@ import type { WatchPlan } from './plan-objects.ts';
  * the change log no longer contains it
  */
 export async function fetchWatchStart(
-  { plan: { start }, sight: { of } }: Planned<ObjectsQuestion, Sight, WatchPlan>,
+  { plan: { start }, sight: { of } }: Planned<ObjectsQuestion | CollectionQuestion, Sight, Pick<WatchPlan, 'start'>>,
   dependencies: AnswerDependencies,
 ): Promise<Pick<WatchQuestion, 'after' | 'before'>> {
   const { store, issuedRights } = dependencies;

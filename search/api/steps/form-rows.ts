@@ -6,6 +6,9 @@ import { collectionTable, tableOf } from '../../table/table.ts';
 import { typeKey } from '../../types.ts';
 import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { apiVersionOf } from '../catalog.ts';
+import type { WatchStart } from '../list-options.ts';
+import type { IndexRequest } from '../request.ts';
 import type { RowsAnswer, WatchAnswer, WholeAnswer } from '../answer.ts';
 import {
   collectionDocument,
@@ -13,6 +16,7 @@ import {
   listDocument,
   objectForm,
   oneDocument,
+  partialNames,
   tableDocument,
   tableEventForm,
 } from '../forms.ts';
@@ -117,13 +121,8 @@ export function formEvents(
 ): WatchAnswer {
   const { views, query, start, form } = plan;
   const { type } = views[0]!;
-  const { now, issuedRights, aggregatedWatchMs } = dependencies;
-  // A hub's kube-apiserver does not recognise these paths as a watch and ends it after 60 s. A watch that ends properly
-  // before that loses no events.
-  const { part } = request.asked;
-  const isShort = request.aggregated && (part === 'resources' || part === 'cache');
+  const { now, issuedRights } = dependencies;
   const parts = { ...asked, namesCached: isKarmadas(request) };
-  const limits = [start.timeoutMs, isShort ? aggregatedWatchMs : undefined].filter((ms) => ms !== undefined);
   return {
     kind: 'watch',
     watch: {
@@ -135,14 +134,32 @@ export function formEvents(
       form:
         form.as === 'Table'
           ? tableEventForm(() => tableOf(type, type.version, now()), objectForm(views, parts), form.include)
-          : eventForm(type, objectForm(views, { ...parts, isPartial: form.isPartial }), form.isPartial),
+          : eventForm(
+              form.isPartial ? partialNames : { kind: type.kind, apiVersion: apiVersionOf(type.group, type.version) },
+              objectForm(views, { ...parts, isPartial: form.isPartial }),
+            ),
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,
-      timeoutMs: limits.length === 0 ? undefined : Math.min(...limits),
+      timeoutMs: watchLimit(request, start, dependencies),
       warnings: plan.warnings,
       visible: visibleNow(of, dependencies),
       onRightsChange: (listener) => dependencies.rights.onChange(listener, of.byOwner === true ? undefined : of),
       onReached: (position, scope) => issuedRights.note(of, position, scope),
     },
   };
+}
+
+/** After how many milliseconds a watch ends; undefined for never. */
+export function watchLimit(
+  { aggregated, asked }: IndexRequest,
+  { timeoutMs }: WatchStart,
+  { aggregatedWatchMs }: AnswerDependencies,
+): number | undefined {
+  // A hub's kube-apiserver does not recognise these paths as a watch and ends it after 60 s. A watch that ends properly
+  // before that loses no events.
+  const isTakenForShort =
+    asked.part === 'resources' || asked.part === 'cache' || (asked.part === 'collections' && asked.name !== undefined);
+  const limits = [timeoutMs, aggregated && isTakenForShort ? aggregatedWatchMs : undefined];
+  const given = limits.filter((ms) => ms !== undefined);
+  return given.length === 0 ? undefined : Math.min(...given);
 }

@@ -1,5 +1,6 @@
 // Decides how list, get and watch requests for one type are answered from the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
+import type { ListQuery } from '../../query/list-query.ts';
 import type { Parameters } from '../../query/parameters.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { EarlyAnswer, jsonAnswer } from '../answer.ts';
@@ -78,19 +79,25 @@ export async function planWatch(
   const { path, parameters, asked } = question;
   const plan = await planPath(request, path, sight, dependencies);
   if (plan instanceof EarlyAnswer) return plan;
-  if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  requireWatchable(request, asked.query);
   const start = readWatchStart(parameters, dependencies.store);
   const form = oneForm(request, parameters);
   if (form.as === 'PartialObjectMetadataList') throw new GatewayError('NOT_ACCEPTABLE', 'a watch has no such form');
-  const { owner } = asked.query;
-  if (owner !== undefined && (owner.uid === undefined || owner.seniority > 0)) {
-    throw new GatewayError(
-      'BAD_REQUEST',
-      'a watch by owner needs ownerUID of the direct owner: who owns what may change',
-    );
-  }
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   return { ...plan, query, form, start };
+}
+
+/**
+ * Refuses what cannot be watched.
+ * @throws GatewayError METHOD_NOT_ALLOWED for another method than GET, BAD_REQUEST for owners that may change
+ */
+export function requireWatchable(request: IndexRequest, { owner }: ListQuery): void {
+  if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (owner === undefined || (owner.uid !== undefined && owner.seniority === 0)) return;
+  throw new GatewayError(
+    'BAD_REQUEST',
+    'a watch by owner needs ownerUID of the direct owner: who owns what may change',
+  );
 }
 
 /**

@@ -1,5 +1,4 @@
-// Reads requests that name their types in a parameter: collections, POSTed queries, counts, facets, values and
-// freshness.
+// Reads requests that name their types in a parameter: POSTed queries, counts, facets, values and freshness.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { columnOf, readColumnPath } from '../../query/columns.ts';
 import { jsonParameters, urlParameters } from '../../query/parameters.ts';
@@ -8,51 +7,15 @@ import { printPath } from '../../query/path.ts';
 import { readQuery } from '../../query/read-query.ts';
 import type { FacetBy } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
-import { collectionTypes } from '../collection-types.ts';
 import { mostTypes } from '../inner-path.ts';
 import type { AskedType } from '../plan-question.ts';
-import type {
-  CollectionNamesQuestion,
-  CollectionQuestion,
-  CountsQuestion,
-  FreshnessQuestion,
-  PostedQuestion,
-  ValuesQuestion,
-} from '../question.ts';
+import type { CountsQuestion, FreshnessQuestion, PostedQuestion, ValuesQuestion } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 
 const defaultValues = 100;
 const mostValues = 1_000;
 /** Parameters that client-go and kubectl may add to any URL. */
 const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
-
-/**
- * Reads a request for a Clusterpedia collection.
- * @throws GatewayError NOT_FOUND for an unknown collection, METHOD_NOT_ALLOWED for a watch of a collection
- */
-export function readCollection(request: IndexRequest, name: string): CollectionQuestion {
-  const parameters = urlParameters(request.query.slice(1));
-  if (parameters.flag('watch') === true)
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'a collection cannot be watched; watch its types one by one');
-  const types = collectionTypes(name, parameters);
-  if (types === undefined) {
-    throw new GatewayError('NOT_FOUND', `collectionresources.clusterpedia.io ${JSON.stringify(name)} not found`, {
-      kind: 'collectionresources',
-      group: 'clusterpedia.io',
-      name,
-    });
-  }
-  // Groups stay unexpanded here, because a continue token is bound to this query. A type that a group gets later must
-  // not invalidate the token.
-  const asked = readQuery(parameters, { types: [...types.groups, ...types.named] });
-  if (asked.query.owner !== undefined) throw new GatewayError('BAD_REQUEST', 'a collection has no owner filter');
-  const { as } = request.form(['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList']);
-  return { kind: 'collection', name, types, as, parameters, asked };
-}
-
-export function readCollectionNames(request: IndexRequest): CollectionNamesQuestion {
-  return { kind: 'collections', as: request.form(['Table', '']).as };
-}
 
 /**
  * Reads a list request from a POSTed JSON document.

@@ -1,22 +1,28 @@
 // Step 1 of chain.ts: finds out what is requested. The index is read-only: a write gets 405 with the path at which it
 // is possible.
 import { GatewayError } from '../../../cache/model/errors.ts';
+import { readFleet } from '../fleet/fleet.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import type { CollectionDefinition } from '../collections/definitions.ts';
 import { innerPath } from '../inner-path.ts';
 import type { AskedDocument } from '../inner-path.ts';
+import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
 import { readObjects } from './read-objects.ts';
-import { readCollection, readCollectionNames, readFreshness, readPosted, readValues } from './read-types.ts';
+import { readCollection, readCollectionNames } from './read-collections.ts';
+import { readFreshness, readPosted, readValues } from './read-types.ts';
 
-export async function read(request: IndexRequest): Promise<Asked> {
+export async function read(request: IndexRequest, dependencies: AnswerDependencies): Promise<Asked> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
-  if (!isRead && asked.part !== 'query') throw readOnly(asked);
-  return { request, question: await questionOf(request) };
+  const isPosted = asked.part === 'query' || asked.part === 'move' || asked.part === 'rebuild';
+  if (!isRead && !isPosted) throw readOnly(asked);
+  return { request, question: await questionOf(request, dependencies.collections()) };
 }
 
-function questionOf(request: IndexRequest): Question | Promise<Question> {
+function questionOf(request: IndexRequest, collections: readonly CollectionDefinition[]): Question | Promise<Question> {
   const { asked } = request;
   switch (asked.part) {
     case 'resources':
@@ -27,12 +33,20 @@ function questionOf(request: IndexRequest): Question | Promise<Question> {
       return path.kind === 'objects' ? readObjects(request, path) : readDocument(request, path);
     }
     case 'collections':
-      return asked.name === undefined ? readCollectionNames(request) : readCollection(request, asked.name);
+      return asked.name === undefined
+        ? readCollectionNames(request, collections)
+        : readCollection(request, asked.name, collections);
     case 'indexes':
       request.form(['']);
       return { kind: 'indexes', name: asked.name };
     case 'freshness':
       return readFreshness(request);
+    case 'fleet':
+      return readFleet(request);
+    case 'status':
+    case 'move':
+    case 'rebuild':
+      return readOperation(request, asked.part);
     case 'query':
       return readPosted(request);
     default:

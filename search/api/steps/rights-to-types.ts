@@ -4,7 +4,7 @@ import { typeKey } from '../../types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { askedAbout } from '../catalog.ts';
 import type { Catalog } from '../catalog.ts';
-import { distinctTypes, indexedTypes } from '../collection-types.ts';
+import { indexedTypes, typesOf } from '../collection-types.ts';
 import { see } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { AskedType } from '../plan-question.ts';
@@ -71,17 +71,19 @@ export async function rightsToCollection(
   { request, question }: Asked<CollectionQuestion>,
   dependencies: AnswerDependencies,
 ): Promise<CollectionSight> {
-  const { types, asked } = question;
-  const members = types.members(indexedTypes(await dependencies.catalog()));
+  const { kind, types, asked } = question;
+  const indexed = indexedTypes(await dependencies.catalog());
+  const members = types.members(indexed);
   const sight = await see(
     {
       user: request.user,
-      verb: 'list',
-      types: distinctTypes([...members, ...types.named]),
+      verb: kind === 'collection' ? 'list' : 'watch',
+      types: typesOf(types, indexed),
       clusters: asked.query.clusters,
       cluster: undefined,
+      byOwner: asked.query.owner !== undefined,
       // For a group that only unreachable clusters have, the answer is the same as for a group that no cluster has.
-      mayBeNone: types.groups.length > 0,
+      mayBeNone: types.groups.length > 0 || types.isOwn === true,
     },
     dependencies,
   );

@@ -192,6 +192,7 @@ export const everything: RowScope = {
 const byArbitrary = fc.constantFrom<FacetBy>(
   'cluster',
   'namespace',
+  'cluster/namespace',
   'type',
   { label: 'app' },
   { path: 'spec.containers[].image' },
@@ -261,6 +262,7 @@ export function rowKey({ incarnation, type, namespace, name }: ModelRow): string
 export function facetValues(row: ModelRow, by: FacetBy): readonly string[] {
   if (by === 'cluster') return [row.cluster];
   if (by === 'namespace') return [row.namespace];
+  if (by === 'cluster/namespace') return [`${row.cluster}/${row.namespace}`];
   if (by === 'type') return [typeKey(row.type)];
   const spec = row.rest.spec as { containers: { image: string }[]; zone?: string };
   if ('label' in by || by.path.startsWith('metadata')) {

@@ -17,7 +17,9 @@
 // partitions are dropped as a whole (feed/partitions.ts).
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
 // - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
-// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`).
+// owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`). `writes` counts
+// the transactions of its owners, who notice by it when some were lost. Terms, stamps and versions of the catalog are
+// times: one that was given out and lost, with the server that gave it out, is never given out again.
 // - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
 // - `planner`: locked by the process that decides about `wanted`.
@@ -31,10 +33,20 @@ import { newStoreId } from '../index-version.ts';
 import { shardCount } from './shard.ts';
 
 /** Version of the tables that this program writes. It refuses tables of a newer version. */
-export const schemaForm = 3;
+export const schemaForm = 5;
+
+/**
+ * SQLSTATE of a write whose writer no longer owns its shard, or whose numbers were lost. The detail of the error names
+ * the shards, or is {@link numbersLost}.
+ */
+export const shardsLostState = 'PC001';
+export const numbersLost = 'numbers';
 
 /** Comment on the table `form`. It shows that a schema belongs to this program. */
 export const schemaMark = 'index of Portcullis';
+
+/** SQL for the server's time in microseconds. */
+export const clockUs = '(extract(epoch FROM clock_timestamp()) * 1000000)::int8';
 
 /** Values of `change.kind`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
@@ -55,7 +67,11 @@ function divided(name: string, columns: string, options = ''): string {
 const busy = ' WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200)';
 
 /** SQL that creates all tables of version 1. @param compression of bodies; `lz4` where the server supports it */
-function firstForm(compression: 'lz4' | 'pglz', startUs: number): string {
+const firstForm = (compression: 'lz4' | 'pglz', startUs: number): string =>
+  sharedTables(startUs) + rowTables(compression) + changeTables(compression);
+
+/** The store itself, its resourceVersions, its shards, and the types and clusters that rows refer to by number. */
+function sharedTables(startUs: number): string {
   return `
 CREATE SEQUENCE row_id INCREMENT BY ${idBlock} MINVALUE 1 START 1;
 CREATE TABLE store (one bool PRIMARY KEY CHECK (one), id text NOT NULL, trimmed int8 NOT NULL);
@@ -78,6 +94,12 @@ CREATE TABLE follow (
   confirmed int8 NOT NULL DEFAULT 0, objects int8 NOT NULL DEFAULT 0, bytes int8 NOT NULL DEFAULT 0,
   PRIMARY KEY (shard, inc, t)
 )${busy};
+`;
+}
+
+/** Rows, their bodies and terms, and how many rows there are. */
+function rowTables(compression: 'lz4' | 'pglz'): string {
+  return `
 ${divided(
   'obj',
   `id int8 NOT NULL, created int8 NOT NULL, t int4 NOT NULL, inc int4 NOT NULL, bytes int4 NOT NULL, shard int2 NOT NULL,
@@ -107,6 +129,12 @@ CREATE TABLE counter (
   PRIMARY KEY (shard, inc, t, namespace)
 )${busy};
 CREATE INDEX counter_type ON counter (t, inc);
+`;
+}
+
+/** The change log that watches read, and the bodies that rows had before a change. */
+function changeTables(compression: 'lz4' | 'pglz'): string {
+  return `
 CREATE TABLE change (
   sequence int8 NOT NULL, id int8 NOT NULL, before_at int8, t int4 NOT NULL, inc int4 NOT NULL, shard int2 NOT NULL,
   kind int2 NOT NULL, namespace bytea NOT NULL, name bytea NOT NULL, uid bytea NOT NULL, PRIMARY KEY (sequence, shard)
@@ -136,6 +164,15 @@ CREATE TABLE told (
   info_stamp int8 NOT NULL, info text NOT NULL, numbers int8[] NOT NULL
 )${busy};
 CREATE INDEX told_by_stamp ON told (stamp);
+`;
+
+/**
+ * A function that fails. A write calls it when its writer no longer owns the shard: the server then skips the rest of
+ * the write, which was sent together with its COMMIT.
+ */
+const fourthForm = `
+CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
+  BEGIN RAISE EXCEPTION 'shards are owned by others' USING ERRCODE = '${shardsLostState}', DETAIL = lost; END $$;
 `;
 
 /**
@@ -169,4 +206,6 @@ export const migrations: readonly ((context: MigrationContext) => string)[] = [
   ({ compression, nowUs }) => firstForm(compression, nowUs),
   () => secondForm,
   () => 'CREATE TABLE shared_value (name text PRIMARY KEY, value bytea NOT NULL)',
+  () => fourthForm,
+  () => 'ALTER TABLE shard ADD COLUMN writes int8 NOT NULL DEFAULT 0',
 ];

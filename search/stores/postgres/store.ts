@@ -32,6 +32,7 @@ import { defaultPartitions, lacksPartition, Partitions, type PartitionOptions } 
 import { PostgresLeases } from './leases/leases.ts';
 import { openReader, type Reader } from './read/reader.ts';
 import { SharedValues } from './shared-values.ts';
+import { LeaseWrites } from './write/lease-writes.ts';
 import { WriteQueue } from './write/write-queue.ts';
 import { Writer } from './write/writer.ts';
 
@@ -128,12 +129,17 @@ class OpenStore implements PostgresStore {
 
   constructor(parts: Parts, { writers = 2, onTrouble }: PostgresStoreOptions) {
     this.id = parts.id;
-    this.leases = new PostgresLeases(parts.database);
+    const leaseWrites = new LeaseWrites();
+    this.leases = new PostgresLeases(parts.database, leaseWrites);
     this.#parts = parts;
     this.#oldestUs = parts.oldestUs;
     this.shared = new SharedValues(parts.database);
     const { feed, versions, partitions } = parts;
-    const writer = new Writer(parts.database, (tookMs) => void (this.#sequencerWaitMs += tookMs));
+    const writer = new Writer(parts.database, {
+      leaseWrites,
+      lastUs: () => feed.lastUs,
+      onSealed: (tookMs) => void (this.#sequencerWaitMs += tookMs),
+    });
     this.#queue = new WriteQueue(writer, {
       lanes: writers,
       onCommit: (lastUs) => {

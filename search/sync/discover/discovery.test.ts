@@ -6,7 +6,8 @@ import type { TypeInfo } from '../../types.ts';
 import { makeCustomTypes } from './custom-resources.ts';
 import { readServed, type ServedResource } from './discovery-documents.ts';
 import { followedTypes, negotiateVersions } from './discovery.ts';
-import { chooseTypes, makeSelection, parseResources, splitResources } from './selection.ts';
+import { splitResources } from './resource-entries.ts';
+import { chooseTypes, makeSelection, parseResources } from './selection.ts';
 import type { ClusterChoice } from './selection.ts';
 
 const served = (group: string, resource: string, ...versions: readonly string[]): readonly ServedResource[] =>

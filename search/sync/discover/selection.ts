@@ -1,20 +1,27 @@
 // Decides which resources of which clusters are indexed, from the configuration, from PediaCluster fields, and from a
-// label on the cluster. RBAC objects, namespaces and CRDs of every indexed cluster are always stored, because access to
-// rows is decided with them. They appear in answers only when they are selected as well.
+// label and annotations of the cluster. RBAC objects, namespaces and CRDs of every indexed cluster are always stored,
+// because access to rows is decided with them. They appear in answers only when they are selected as well.
 import { defaultResources } from '../../../lib/indexed-resources.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
-import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
-import type { LabelRequirement } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeInfo, type TypeKey } from '../../types.ts';
+import { clusterTest } from './cluster-test.ts';
 import { negotiateVersions } from './discovery.ts';
+import {
+  filterOf,
+  joinedOptions,
+  noOptions,
+  parseAnnotations,
+  parseOptions,
+  type IndexOptions,
+  type WrittenOptions,
+} from './index-options.ts';
+import { isKeptUnder } from './kept-as.ts';
+import { canBeShownWhole, narrowed } from './narrow.ts';
+import { isMeant, isNamed, parseEntry, type NamedResource } from './resource-entries.ts';
 import type { TypeFilter } from '../sync-types.ts';
 
 /** One entry of a list of resources, such as `deployments.apps`. */
-export interface ResourceChoice {
-  /** API group; `*` means any group. */
-  readonly group: string;
-  /** Plural name; `*` means all resources of the group that can be indexed. */
-  readonly resource: string;
+export interface ResourceChoice extends NamedResource {
   /** The versions in which a custom resource is offered. Empty means all. Ignored for built-in types. */
   readonly versions: readonly string[];
   readonly filter: TypeFilter;
@@ -26,6 +33,20 @@ export interface ClusterChoice {
   readonly allCustomResources: boolean;
   /** True when these are the default resources. Then it is no fault when a cluster lacks one of them. */
   readonly isDefault?: boolean;
+  /** What narrows the choice; absent where nothing does. */
+  readonly options?: IndexOptions;
+  /**
+   * Why nothing of the cluster is indexed but what decides access: an option of the cluster cannot be read. It quotes
+   * nothing.
+   */
+  readonly fault?: string;
+  /** The fault for the log, in more words. */
+  readonly faultDetail?: string;
+}
+
+/** Options for the clusters that `clusters` names, or selects by a label selector; for all when it is absent. */
+export interface IndexRule extends WrittenOptions {
+  readonly clusters?: string | undefined;
 }
 
 /** Returns the selected resources of a cluster; undefined when the cluster is not indexed. */
@@ -64,15 +85,8 @@ export const resourcesLabel = 'search.portcullis.io/resources';
  */
 export function parseResources(entries: readonly string[]): readonly ResourceChoice[] {
   return entries.map((entry) => {
-    const form = /^(\*|[a-z0-9][-a-z0-9]*)(?:\.([a-z0-9][-a-z0-9.]*|\*))?(?:\{(.*)\})?$/.exec(entry.trim());
-    if (form === null) throw new Error(`"${entry}" is no resource: write RESOURCE or RESOURCE.GROUP, or "*" for all`);
-    const [, resource, group, filter] = form;
-    return {
-      resource: resource!,
-      group: group ?? (resource === '*' ? '*' : ''),
-      versions: [],
-      filter: filter === undefined ? {} : parseFilter(entry, filter),
-    };
+    const { group, resource, braces } = parseEntry(entry, ['namespaces', 'names', 'labels']);
+    return { resource, group, versions: [], filter: braces === undefined ? {} : filterOf(entry, braces) };
   });
 }
 
@@ -84,57 +98,65 @@ export function namedResources(resources: readonly string[] = defaultResources):
   return named.length > 0 ? named : parseResources(defaultResources);
 }
 
-/** Splits a list at its commas. Commas inside `{…}` do not count. */
-export function splitResources(text: string): readonly string[] {
-  return [...text.matchAll(/(?:[^,{]|\{[^}]*\}?)+/g)].map(([entry]) => entry.trim()).filter((entry) => entry !== '');
-}
-
-function parseFilter(entry: string, text: string): TypeFilter {
-  const filter: { -readonly [Key in keyof TypeFilter]: TypeFilter[Key] } = {};
-  for (const part of text.split(';')) {
-    const [, key, value = ''] = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(part) ?? [];
-    if (key === 'labels' && value !== '') {
-      parseLabelSelector(value);
-      filter.labels = value;
-    } else if ((key === 'namespaces' || key === 'names') && value !== '') filter[key] = value.split(/\s+/);
-    else throw new Error(`"${entry}": in braces stand namespaces=, names= or labels=, divided by ";"`);
-  }
-  return filter;
-}
-
 /**
  * Makes the selection from the configuration. For a cluster with the resources label or PediaCluster fields, these
- * apply instead.
+ * apply instead. Options narrow either: those of the configuration, and those in annotations of the cluster's object.
  * @param clusters names separated by commas, or a label selector; undefined means all clusters
- * @throws Error when a resource or the selector is invalid
+ * @param rules options for all clusters, or for some
+ * @throws Error when a resource, a selector or an option is invalid
  */
-export function makeSelection(resources: readonly string[] | undefined, clusters: string | undefined): Selection {
+export function makeSelection(
+  resources: readonly string[] | undefined,
+  clusters: string | undefined,
+  rules: readonly IndexRule[] = [],
+): Selection {
   const choice: ClusterChoice = {
     resources: parseResources(resources ?? defaultResources),
     allCustomResources: false,
     isDefault: resources === undefined,
   };
-  const isMeant = clusterTest(clusters);
-  const ofLabel = new Map<string, ClusterChoice | undefined>();
-  return (cluster) => {
-    if (!isMeant(cluster)) return undefined;
-    const label = cluster.labels[resourcesLabel];
-    if (label !== undefined && label !== '') {
-      if (!ofLabel.has(label)) ofLabel.set(label, labelChoice(label));
-      return ofLabel.get(label);
-    }
-    const { indexing } = cluster;
-    if (indexing === undefined) return choice;
-    const { resources: named, allCustomResources } = indexing;
-    if (named.length === 0 && !allCustomResources) return undefined;
-    return {
-      resources: named.map(({ namespaces, ...each }) => ({
-        ...each,
-        filter: namespaces === undefined ? {} : { namespaces },
-      })),
-      allCustomResources,
-    };
+  const isMeantCluster = clusterTest(clusters);
+  const parsed = rules.map((rule) => ({ isFor: clusterTest(rule.clusters), options: parseOptions(rule) }));
+  const made = new WeakMap<ClusterSpec, { readonly choice: ClusterChoice | undefined }>();
+  const chosenOf = (cluster: ClusterSpec): ClusterChoice | undefined => {
+    const wide = isMeantCluster(cluster) ? wideChoice(cluster, choice) : undefined;
+    if (wide === undefined) return undefined;
+    const ofRules = parsed.filter(({ isFor }) => isFor(cluster)).map(({ options }) => options);
+    return narrowedChoice(wide, ofRules, cluster.indexOptions);
   };
+  return (cluster) => {
+    let known = made.get(cluster);
+    if (known === undefined) made.set(cluster, (known = { choice: chosenOf(cluster) }));
+    return known.choice;
+  };
+}
+
+/** What is chosen before options narrow it. */
+function wideChoice({ labels, indexing }: ClusterSpec, choice: ClusterChoice): ClusterChoice | undefined {
+  const label = labels[resourcesLabel];
+  if (label !== undefined && label !== '') return labelChoice(label);
+  if (indexing === undefined) return choice;
+  const { resources: named, allCustomResources } = indexing;
+  if (named.length === 0 && !allCustomResources) return undefined;
+  return {
+    resources: named.map(({ namespaces, ...each }) => ({
+      ...each,
+      filter: namespaces === undefined ? {} : { namespaces },
+    })),
+    allCustomResources,
+  };
+}
+
+function narrowedChoice(
+  choice: ClusterChoice,
+  ofRules: readonly IndexOptions[],
+  annotations: ClusterSpec['indexOptions'],
+): ClusterChoice {
+  const own = annotations === undefined ? undefined : parseAnnotations(annotations);
+  if (own !== undefined && 'fault' in own)
+    return { resources: [], allCustomResources: false, fault: own.fault, faultDetail: own.detail };
+  const options = joinedOptions(own === undefined ? ofRules : [...ofRules, own.options]);
+  return options === noOptions ? choice : { ...choice, options };
 }
 
 function labelChoice(label: string): ClusterChoice | undefined {
@@ -146,28 +168,6 @@ function labelChoice(label: string): ClusterChoice | undefined {
     // An invalid label must not select more than was meant. So only the types that decide access are stored.
     return { resources: [], allCustomResources: false };
   }
-}
-
-function clusterTest(clusters: string | undefined): (cluster: ClusterSpec) => boolean {
-  if (clusters === undefined || clusters.trim() === '') return () => true;
-  if (/[=!()<>]/.test(clusters)) {
-    const requirements = parseLabelSelector(clusters);
-    return ({ labels }) => requirements.every((requirement) => holds(requirement, labels));
-  }
-  const names = new Set(clusters.split(',').map((name) => name.trim()));
-  return ({ name }) => names.has(name);
-}
-
-/** Evaluates one requirement as apimachinery's labels.Requirement.Matches does. */
-function holds({ key, operator, values }: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-  if (operator === 'Exists') return value !== undefined;
-  if (operator === 'DoesNotExist') return value === undefined;
-  if (operator === 'In') return value !== undefined && values.includes(value);
-  if (operator === 'NotIn') return value === undefined || !values.includes(value);
-  if (value === undefined || !/^[+-]?\d+$/.test(value)) return false;
-  const [one, other] = [BigInt(value.replace('+', '')), BigInt(values[0]!.replace('+', ''))];
-  return operator === 'Gt' ? one > other : one < other;
 }
 
 /**
@@ -184,16 +184,25 @@ export function chooseTypes(
   const refused: { readonly resource: string; readonly message: string }[] = [];
   const chosen: ChosenType[] = [];
   for (const [key, type] of types) {
-    const isForRights = rightsKeys.has(key);
     const found = choiceFor(type, choice);
-    if (found === undefined) {
+    const isForRights = rightsKeys.has(key);
+    // Access decisions need all objects of these types. With a filter they would be wrong.
+    const filter = isForRights || found === undefined ? {} : found.filter;
+    const left = found && narrowed(type, filter, choice.options ?? noOptions);
+    const isShown = left !== undefined && (!isForRights || canBeShownWhole(type, left));
+    if (left !== undefined && !isShown) refused.push({ resource: key, message: keptWhole });
+    if (found === undefined || !isShown) {
       if (isForRights) chosen.push({ type, isChosen: false, filter: {} });
       continue;
     }
     const negotiated = negotiateVersions(type, found.versions);
     if (typeof negotiated === 'string') refused.push({ resource: key, message: negotiated });
-    // Access decisions need all objects of these types. With a filter they would be wrong.
-    else chosen.push({ type: negotiated, isChosen: true, filter: isForRights ? {} : found.filter });
+    else
+      chosen.push({
+        type: withPruned(negotiated, left.pruned),
+        isChosen: true,
+        filter: isForRights ? {} : left.filter,
+      });
   }
   for (const named of choice.resources) {
     const { group, resource } = named;
@@ -207,11 +216,19 @@ export function chooseTypes(
   return { chosen, refused };
 }
 
+const keptWhole = 'it is kept whole, since it decides access; an option would narrow it, so it is not shown';
+
+function withPruned(type: TypeInfo, pruned: readonly string[]): TypeInfo {
+  if (pruned.length > 0) return Object.freeze({ ...type, pruned });
+  const { pruned: before, ...whole } = type;
+  return before === undefined ? type : Object.freeze(whole);
+}
+
 function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterChoice): ResourceChoice | undefined {
   const named = resources.find((choice) => isNamed(type, choice));
   if (named !== undefined) return named;
   if (unasked.has(typeKey(type))) return undefined;
-  const wide = resources.find(({ group, resource }) => resource === '*' && (group === type.group || group === '*'));
+  const wide = resources.find((choice) => choice.resource === '*' && isMeant(type, choice));
   if (wide !== undefined) return wide;
   const isCustom = type.printerColumns !== undefined;
   return allCustomResources && isCustom
@@ -219,14 +236,26 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
     : undefined;
 }
 
-/** What of a cluster is indexed; undefined for nothing, also where another cluster has its name. */
+/**
+ * What of a cluster is indexed; undefined for nothing, also where another cluster has its name, or is the same one and
+ * is indexed.
+ */
 export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
-  return spec.problem?.reason === 'NameConflict' ? undefined : selection(spec);
+  if (spec.problem?.reason === 'NameConflict') return undefined;
+  const { sameAs } = spec;
+  if (sameAs !== undefined && selection({ ...spec, ...sameAs }) !== undefined) return undefined;
+  return selection(spec);
 }
 
-/** Whether the choice names this very type: plural or singular, in any case, as PediaClusters may. */
-function isNamed(type: TypeInfo, { group, resource }: Pick<ResourceChoice, 'group' | 'resource'>): boolean {
-  if (group !== type.group && group !== '*') return false;
-  const name = resource.toLowerCase();
-  return name === type.resource || name === type.singular;
+/**
+ * Whether rows that were stored may be served without being read again: their type is chosen, with the filter and the
+ * pruned fields that the rows were stored with.
+ */
+export function isServedAsKept(type: TypeInfo, choice: ClusterChoice): boolean {
+  const { keptAs } = type;
+  const { chosen } = chooseTypes(new Map([[typeKey(type), type]]), choice);
+  return chosen.some(
+    ({ isChosen, filter, type: { pruned = [] } }) =>
+      isChosen && (keptAs === undefined || isKeptUnder(keptAs, filter, pruned)),
+  );
 }

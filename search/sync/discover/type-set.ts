@@ -9,6 +9,7 @@ import { makeDocumentReader } from '../document/document.ts';
 import { startFollower, type Follower } from '../follow/follow.ts';
 import type { FollowOptions } from '../follow/following.ts';
 import { currentVersion } from '../follow/relist.ts';
+import { keptAsOf } from './kept-as.ts';
 import { rightsTypes, type ChosenType } from './selection.ts';
 import { SyncSetback } from '../member-faults.ts';
 import { typePath } from '../member-paths.ts';
@@ -19,12 +20,6 @@ import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } fro
 /** Limits for one cluster, beside those of the process: lists at a time, and bytes that were not committed yet. */
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
-
-/**
- * The version of the form in which document.ts stores objects. To be increased when that form changes; all rows are
- * then written again.
- */
-const documentForm = 1;
 
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 
@@ -163,7 +158,8 @@ class FollowedTypes implements TypeSet {
     const reader = this.#readerOf(key);
     const paths = indexedPaths(type);
     const redacts = key === 'secrets.';
-    const keptAs = JSON.stringify([documentForm, paths, redacts, filter]);
+    const { pruned = [] } = type;
+    const keptAs = keptAsOf(paths, redacts, filter, pruned);
     const follower = startFollower({
       ...this.#options,
       type: Object.freeze({ ...type, keptAs }),
@@ -173,7 +169,7 @@ class FollowedTypes implements TypeSet {
       listsAnew,
       ask: reader.ask,
       isAtomic: rightsKeys.has(key),
-      reader: makeDocumentReader({ cluster: incarnation.cluster, type, paths, redacts }),
+      reader: makeDocumentReader({ cluster: incarnation.cluster, type, paths, redacts, pruned }),
       lists: this.#lists,
       budget: this.#budget,
       onObject: rightsKeys.has(key) ? (what, object) => onObject(key, what, object) : undefined,

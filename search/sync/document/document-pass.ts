@@ -15,7 +15,7 @@ import {
   textOf,
 } from '../../../lib/json/json-scan.ts';
 import { MemberCursor } from '../../../lib/json/json-cursor.ts';
-import { trackedKey, type Shape, type Slot, type TrackedKey } from './document-shape.ts';
+import { isRemoved, trackedKey, type Shape, type Slot, type TrackedKey } from './document-shape.ts';
 
 /** A range of bytes that `text` replaces. Edits are in order and never overlap. */
 interface Edit {
@@ -44,7 +44,10 @@ interface Found {
   dataCount: number;
   metadata?: Gap;
   annotations?: Gap;
-  hasNullAnnotations?: boolean;
+  /** The annotations are replaced as a whole: they are null, or pruned. */
+  replacesAnnotations?: boolean;
+  /** A field was there that options prune. */
+  isPruned?: boolean;
   version?: Edit;
 }
 
@@ -103,15 +106,17 @@ export class DocumentPass {
    * Returns the stored form of the object, in a buffer with its own memory, so that it can be moved to another thread.
    * @param missing members to insert at the top of the object
    * @param added members to insert into its annotations
-   * @param resourceVersion JSON text that replaces the object's resourceVersion, if the constructor asked for that
+   * @param resourceVersion JSON text that replaces the object's resourceVersion, if the constructor asked for that;
+   * undefined to keep it
    */
-  write(missing: string, added: string, resourceVersion: string): Buffer {
-    const { metadata, annotations, hasNullAnnotations, version } = this.found;
+  write(missing: string, added: string, resourceVersion: string | undefined): Buffer {
+    const { metadata, annotations, replacesAnnotations, version } = this.found;
     fill(this.#root!, missing);
     if (annotations === undefined) fill(metadata!, `"annotations":{${added}}`);
-    else if (hasNullAnnotations === true) annotations.edit.text = `{${added}}`;
+    else if (replacesAnnotations === true) annotations.edit.text = `{${added}}`;
     else fill(annotations, added);
-    if (version !== undefined) version.text = resourceVersion;
+    if (version !== undefined)
+      version.text = resourceVersion ?? this.#bytes.toString('utf8', version.start, version.end);
     return applied(this.#bytes, this.#edits);
   }
 
@@ -142,9 +147,10 @@ export class DocumentPass {
       const value = skipColon(bytes, keyEnd);
       const key = trackedKey(shape, bytes, i, keyEnd);
       let after: number;
-      if (key !== undefined && (key.role === 'cut' || key.role === 'data')) {
+      if (key !== undefined && isRemoved(key.role)) {
         after = skipValue(bytes, value);
         if (key.role === 'data') this.found.dataCount = this.#countMembers(value);
+        if (key.role === 'prune') this.found.isPruned = true;
         if (isAnyKept) this.#edit(previousEnd, after);
         else if (leading === -1) leading = i;
       } else {
@@ -219,12 +225,14 @@ export class DocumentPass {
     this.#requireObject(at, text);
     const isNull = this.#bytes[at] === nullStart;
     if (isNull && role === 'metadata') throw new MalformedAnswer('an object without metadata');
-    const edit = isNull ? this.#edit(at, skipScalar(this.#bytes, at)) : this.#edit(at + 1, at + 1);
+    if (role === 'prunedAnnotations' && !isNull) this.found.isPruned = true;
+    const isReplaced = isNull || role === 'prunedAnnotations';
+    const edit = isReplaced ? this.#edit(at, skipValue(this.#bytes, at)) : this.#edit(at + 1, at + 1);
     const gap: Gap = { edit, isFilled: false };
     if (role === 'metadata') this.found.metadata = gap;
     else this.found.annotations = gap;
-    if (!isNull) return this.#readObject(at, shape, gap);
-    this.found.hasNullAnnotations = true;
+    if (!isReplaced) return this.#readObject(at, shape, gap);
+    this.found.replacesAnnotations = true;
     return edit.end;
   }
 

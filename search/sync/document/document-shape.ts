@@ -2,6 +2,8 @@
 // bytes, but JSON can write any key with escapes. A key with an escape is decoded first; otherwise `"d\u0061ta"` in a
 // Secret would not be recognised, and its data would be stored.
 import { byte, textOf } from '../../../lib/json/json-scan.ts';
+import type { PathStep } from '../../../lib/json/raw-json.ts';
+import { parsePath } from '../../query/path.ts';
 
 /** What to do with the value of a tracked key. */
 export type Role =
@@ -9,6 +11,8 @@ export type Role =
   | 'pass'
   /** Remove the key and its value. */
   | 'cut'
+  /** The same, of a field that options prune: the copy then lacks something that its cluster has. */
+  | 'prune'
   /** Remove the `data` of a Secret, but count its keys. */
   | 'data'
   /** Remember the position of the string. */
@@ -16,7 +20,9 @@ export type Role =
   | 'metadata'
   | 'labels'
   | 'owners'
-  | 'annotations';
+  | 'annotations'
+  /** Remove all annotations but those that the index adds. */
+  | 'prunedAnnotations';
 
 /** The string fields that are copied into columns of the row. */
 export const slots = [
@@ -59,9 +65,13 @@ interface Draft {
   term: string | undefined;
 }
 
-/** Annotations that the index itself sets on stored Secrets. A member's annotations with these names are removed. */
+/**
+ * Annotations that the index itself sets on stored Secrets, and on objects that lost a field. A member's annotations
+ * with these names are removed.
+ */
 export const ownAnnotations = {
   redacted: 'search.portcullis.io/redacted',
+  pruned: 'search.portcullis.io/pruned',
   dataCount: 'search.portcullis.io/data-count',
   resourceVersion: 'search.portcullis.io/resource-version',
 } as const;
@@ -73,8 +83,14 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
  * @param paths the paths that can be searched: keys separated by dots, with `[]` after a key for each element of a list
  * @param replaced annotations to remove, because the index writes its own values
  * @param redacts whether `data` and `stringData` are removed, as for Secrets
+ * @param pruned paths of further fields to remove; none that is copied into a column of the row
  */
-export function makeShape(paths: readonly string[], replaced: readonly string[], redacts: boolean): Shape {
+export function makeShape(
+  paths: readonly string[],
+  replaced: readonly string[],
+  redacts: boolean,
+  pruned: readonly string[] = [],
+): Shape {
   const root = emptyDraft();
   const put = (draft: Draft, key: string, role: Role, slot?: Slot): Draft => {
     const entry = { role, slot, draft: draft.keys.get(key)?.draft ?? emptyDraft() };
@@ -95,6 +111,7 @@ export function makeShape(paths: readonly string[], replaced: readonly string[],
     put(root, 'data', 'data');
     put(root, 'stringData', 'cut');
   }
+  for (const path of pruned) prunePath(root, parsePath(path));
   return compile(root);
 }
 
@@ -113,6 +130,27 @@ function addPath(root: Draft, path: string): void {
     if (isList) draft = draft.each ??= emptyDraft();
   }
   draft.term = path;
+}
+
+/** Marks a field to be removed, unless it or something above it is removed already. */
+function prunePath(root: Draft, path: readonly PathStep[]): void {
+  let draft = root;
+  for (const [index, step] of path.entries()) {
+    if (step.kind !== 'key') {
+      draft = draft.each ??= emptyDraft();
+      continue;
+    }
+    let entry = draft.keys.get(step.key);
+    if (entry !== undefined && isRemoved(entry.role)) return;
+    if (entry === undefined) draft.keys.set(step.key, (entry = { role: 'pass', slot: undefined, draft: emptyDraft() }));
+    if (index === path.length - 1) entry.role = entry.role === 'annotations' ? 'prunedAnnotations' : 'prune';
+    draft = entry.draft;
+  }
+}
+
+/** Whether a key of this role is removed with its value. */
+export function isRemoved(role: Role): boolean {
+  return role === 'cut' || role === 'data' || role === 'prune';
 }
 
 function compile(draft: Draft): Shape {

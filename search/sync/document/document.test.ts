@@ -108,6 +108,54 @@ describe('a document', () => {
     );
   });
 
+  it('without a pruned field says what it lacks and cannot be written back; one that never had it is as it was', () => {
+    const pruned = ['data', 'metadata.annotations.b', 'spec.containers[].env'];
+    const narrow = makeDocumentReader({
+      cluster: 'm1',
+      type: pods,
+      paths: [...paths, 'data.k'],
+      redacts: false,
+      pruned,
+    });
+    const head = `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"77",${named},"annotations":{`;
+    const told = `${mark},"search.portcullis.io/pruned":"${pruned.join()}","search.portcullis.io/resource-version":"77"`;
+    const without = head.replace('"77"', '"1"');
+    for (const [before, after] of [
+      ['"a":"1","b":"2"}},"spec":{"containers":[]}}', `${told},"a":"1"}},"spec":{"containers":[]}}`],
+      ['"a":"1"}},"d\\u0061ta":{"k":"v"},"x":1.0}', `${told},"a":"1"}},"x":1.0}`],
+      [
+        '"a":"1"}},"spec":{"containers":[{"env":[1],"image":"i"},{"image":"j","env":null}]}}',
+        `${told},"a":"1"}},"spec":{"containers":[{"image":"i"},{"image":"j"}]}}`,
+      ],
+      // What a member says of the index's own annotations does not count.
+      ['"search.portcullis.io/pruned":"no"}},"data":{}}', `${told}}}}`],
+    ] as const) {
+      const row = narrow.read(raw(head + before));
+      assert.equal(Buffer.from(row.raw).toString(), without + after);
+      assert.equal(row.resourceVersion, '77');
+      assert.equal(
+        row.terms.some(([path]) => path === 'data.k'),
+        false,
+        'what is pruned is not searched either',
+      );
+    }
+    const whole = `${head}"a":"1"}},"spec":{"containers":[{"image":"i"}]}}`;
+    assert.equal(written(whole, narrow), whole.replace('"a":', `${mark},"a":`));
+  });
+
+  it('without its annotations has only those that the index adds', () => {
+    const pruned = ['metadata.annotations'];
+    const narrow = makeDocumentReader({ cluster: 'm1', type: pods, paths, redacts: false, pruned });
+    const object = JSON.parse(written(`{"metadata":{${named},"annotations":{"a":{},"b":"c"}}}`, narrow)) as any;
+    assert.deepEqual(object.metadata.annotations, {
+      [clusterAnnotation]: 'm1',
+      'search.portcullis.io/pruned': 'metadata.annotations',
+      'search.portcullis.io/resource-version': '',
+    });
+    const none = JSON.parse(written(`{"metadata":{${named},"annotations":null}}`, narrow)) as any;
+    assert.deepEqual(none.metadata.annotations, { [clusterAnnotation]: 'm1' });
+  });
+
   it('with a key twice is what readers of JSON see: the last', () => {
     const row = reader.read(
       raw(

@@ -21,6 +21,11 @@ export interface DocumentOptions {
    * resourceVersion is replaced, so that it cannot be written back by mistake.
    */
   readonly redacts: boolean;
+  /**
+   * Paths of further fields to remove. The copy of an object that had one cannot be written back either, and says what
+   * it lacks.
+   */
+  readonly pruned?: readonly string[];
 }
 
 /** Makes rows from the objects of one type. */
@@ -36,12 +41,15 @@ export interface DocumentReader {
 const maxRepeats = 16;
 
 /** Makes the reader that turns objects of one type in one cluster from JSON bytes into rows of the index. */
-export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOptions): DocumentReader {
-  const replaced = [clusterAnnotation, ...(redacts ? Object.values(ownAnnotations) : [])];
-  const shape = makeShape(paths, replaced, redacts);
+export function makeDocumentReader(options: DocumentOptions): DocumentReader {
+  const { cluster, type, paths, redacts, pruned = [] } = options;
+  const isPartial = redacts || pruned.length > 0;
+  const replaced = [clusterAnnotation, ...(isPartial ? Object.values(ownAnnotations) : [])];
+  const shape = makeShape(paths, replaced, redacts, pruned);
   const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
   const header = { apiVersion: member('apiVersion', apiVersion), kind: member('kind', type.kind) };
   const named = member(clusterAnnotation, cluster);
+  const lacking = member(ownAnnotations.pruned, pruned.join());
   return {
     read(raw) {
       if (!isUtf8(raw)) throw malformed();
@@ -60,7 +68,7 @@ export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOp
   };
 
   function readOnce(bytes: Buffer): RowWrite {
-    const pass = new DocumentPass(bytes, redacts);
+    const pass = new DocumentPass(bytes, isPartial);
     pass.read(shape);
     const { found } = pass;
     const text = (slot: Slot): string | undefined => pass.text(slot);
@@ -71,8 +79,10 @@ export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOp
         member(ownAnnotations.redacted, 'data'),
         member(ownAnnotations.dataCount, String(found.dataCount)),
       );
-      annotations.push(member(ownAnnotations.resourceVersion, resourceVersion));
     }
+    if (found.isPruned === true) annotations.push(lacking);
+    const isReplaced = redacts || found.isPruned === true;
+    if (isReplaced) annotations.push(member(ownAnnotations.resourceVersion, resourceVersion));
     const missing = [
       ...(text('kind') === undefined ? [header.kind] : []),
       ...(text('apiVersion') === undefined ? [header.apiVersion] : []),
@@ -90,7 +100,7 @@ export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOp
       createdAtMs: Date.parse(text('creationTimestamp') ?? '') || 0,
       labels: labelsOf(found.labels),
       terms: pass.terms,
-      raw: pass.write(missing.join(), annotations.join(), '"1"'),
+      raw: pass.write(missing.join(), annotations.join(), isReplaced ? '"1"' : undefined),
     };
   }
 }

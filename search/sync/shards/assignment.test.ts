@@ -11,15 +11,20 @@ class Fleet {
   replicas: Situation['replicas'];
   readonly rows = Array<number>(shardCount).fill(0);
   readonly rates = Array<number>(shardCount).fill(0);
+  readonly pinned = new Set<number>();
   wanted = Array<string>(shardCount).fill('');
+  /** Those that are not, yet, who they are meant to be. */
+  owners: Readonly<Record<number, string>> = {};
 
   constructor(...names: readonly string[]) {
-    this.replicas = names.map((name) => ({ name, weight: 1, known: all }));
+    this.replicas = names.map((name) => ({ name, weight: 1, known: all, isSilent: false }));
   }
 
   round(lately = 0): { readonly moves: number; readonly changed: readonly number[] } {
     const shards = this.wanted.map((wanted, shard) => {
-      return { shard, wanted, rows: this.rows[shard]!, rate: this.rates[shard]! };
+      const owner = this.owners[shard] ?? wanted;
+      const isPinned = this.pinned.has(shard);
+      return { shard, owner, wanted, rows: this.rows[shard]!, rate: this.rates[shard]!, isPinned };
     });
     const made = assign({ replicas: this.replicas, shards, lately });
     for (const { shard, to } of made) this.wanted[shard] = to;
@@ -52,7 +57,7 @@ describe('who follows which shard', () => {
     const fleet = new Fleet('a', 'b');
     fleet.settle();
     const before = [...fleet.wanted];
-    fleet.replicas = [...fleet.replicas, { name: 'c', weight: 1, known: all }];
+    fleet.replicas = [...fleet.replicas, { name: 'c', weight: 1, known: all, isSilent: false }];
     for (let rounds = 0; ; rounds += 1) {
       assert.ok(rounds < 100);
       const { moves, changed } = fleet.round();
@@ -67,7 +72,7 @@ describe('who follows which shard', () => {
   it('moves of the last ten seconds count: after four there is none', () => {
     const fleet = new Fleet('a');
     fleet.settle();
-    fleet.replicas = [...fleet.replicas, { name: 'b', weight: 1, known: all }];
+    fleet.replicas = [...fleet.replicas, { name: 'b', weight: 1, known: all, isSilent: false }];
     assert.equal(fleet.round(4).changed.length, 0);
     assert.equal(fleet.round(3).changed.length, 1);
   });
@@ -90,14 +95,14 @@ describe('who follows which shard', () => {
     const fleet = new Fleet('a', 'b');
     const half = all.map((count, shard) => (shard < 64 ? count : 0));
     fleet.replicas = [
-      { name: 'a', weight: 1, known: all },
-      { name: 'b', weight: 1, known: half },
+      { name: 'a', weight: 1, known: all, isSilent: false },
+      { name: 'b', weight: 1, known: half, isSilent: false },
     ];
     fleet.settle();
     assert.ok(fleet.wanted.slice(64).every((name) => name === 'a'));
     fleet.replicas = [
-      { name: 'a', weight: 1, known: half },
-      { name: 'b', weight: 1, known: all },
+      { name: 'a', weight: 1, known: half, isSilent: false },
+      { name: 'b', weight: 1, known: all, isSilent: false },
     ];
     fleet.round();
     assert.ok(fleet.wanted.slice(64).every((name) => name === 'b'));
@@ -106,7 +111,7 @@ describe('who follows which shard', () => {
   it('rows that belong to no record any more have an owner who may forget them, and empty shards have none', () => {
     const fleet = new Fleet('a', 'b');
     const none = all.map(() => 0);
-    fleet.replicas = fleet.replicas.map((replica) => ({ ...replica, known: none }));
+    fleet.replicas = fleet.replicas.map((replica) => ({ ...replica, known: none, isSilent: false }));
     fleet.rows[7] = 10;
     fleet.settle();
     assert.notEqual(fleet.wanted[7], '');
@@ -133,11 +138,26 @@ describe('who follows which shard', () => {
     assert.notEqual(fleet.wanted[0], fleet.wanted[1]);
     const weak = new Fleet('a', 'b');
     weak.replicas = [
-      { name: 'a', weight: 3, known: all },
-      { name: 'b', weight: 1, known: all },
+      { name: 'a', weight: 3, known: all, isSilent: false },
+      { name: 'b', weight: 1, known: all, isSilent: false },
     ];
     weak.settle();
     assert.ok(weak.counts()['b']! <= 36, `${weak.counts()['b']} shards`);
+  });
+
+  it('what an operator gave to a replica stays there while it lives, however much that is', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.settle();
+    for (const shard of fleet.wanted.keys()) {
+      fleet.wanted[shard] = 'a';
+      fleet.pinned.add(shard);
+    }
+    assert.equal(fleet.round().changed.length, 0);
+    fleet.pinned.delete(7);
+    assert.deepEqual(fleet.round().changed, [7]);
+    fleet.replicas = fleet.replicas.filter(({ name }) => name === 'b');
+    fleet.settle();
+    assert.ok(fleet.wanted.every((name) => name === 'b'));
   });
 
   it('loads that change a little move nothing', () => {
@@ -145,5 +165,29 @@ describe('who follows which shard', () => {
     fleet.settle();
     for (const shard of fleet.rates.keys()) fleet.rates[shard] = (shard % 7) / 10;
     assert.equal(fleet.round().changed.length, 0);
+  });
+
+  it('a replica that has missed a heartbeat keeps what it has, and gets nothing new', () => {
+    const fleet = new Fleet('a', 'b', 'c');
+    fleet.settle();
+    const before = fleet.counts();
+    const ofC = [...fleet.wanted.keys()].filter((shard) => fleet.wanted[shard] === 'c');
+    const ofB = [...fleet.wanted.keys()].filter((shard) => fleet.wanted[shard] === 'b');
+    fleet.replicas = fleet.replicas.map((each) => ({ ...each, isSilent: each.name === 'b' }));
+    fleet.settle();
+    assert.deepEqual(fleet.counts(), before);
+    // One that has died leaves its shards; of those that b was to have, b has taken none.
+    fleet.replicas = fleet.replicas.filter(({ name }) => name !== 'c');
+    fleet.owners = { [ofB[0]!]: 'd' };
+    fleet.settle();
+    for (const shard of [...ofC, ofB[0]!]) assert.equal(fleet.wanted[shard], 'a');
+    for (const shard of ofB.slice(1)) assert.equal(fleet.wanted[shard], 'b');
+  });
+
+  it('when all have missed a heartbeat the store is slow, and shards are given away as ever', () => {
+    const fleet = new Fleet('a', 'b');
+    fleet.replicas = fleet.replicas.map((each) => ({ ...each, isSilent: true }));
+    fleet.settle();
+    assert.ok(fleet.wanted.every((name) => name !== ''));
   });
 });

@@ -14,13 +14,21 @@ const tolerance = 0.1;
 
 /** @returns what changes; nothing while no replica is ready */
 export function assign(situation: Situation): readonly Assignment[] {
-  return situation.replicas.length === 0 ? [] : new Plan(situation).made();
+  const { replicas } = situation;
+  if (replicas.length === 0) return [];
+  // When all are late, the store is slow.
+  if (replicas.every(({ isSilent }) => isSilent)) {
+    return new Plan({ ...situation, replicas: replicas.map((each) => ({ ...each, isSilent: false })) }).made();
+  }
+  return new Plan(situation).made();
 }
 
 interface Replica {
   readonly name: string;
   readonly weight: number;
   readonly known: readonly number[];
+  /** It keeps what it has, and gets nothing new. */
+  readonly isSilent: boolean;
   /** What it has to do, in clusters. */
   load: number;
 }
@@ -32,6 +40,7 @@ interface Shard {
   readonly candidates: readonly Replica[];
   /** Whose it was before. */
   readonly before: string;
+  readonly isPinned: boolean;
   owner: Replica | undefined;
 }
 
@@ -47,14 +56,18 @@ class Plan {
     this.#left = Math.max(0, mostMoves - lately);
     this.#replicas = replicas.map((replica) => ({ ...replica, load: 0 }));
     const byName = new Map(this.#replicas.map((replica) => [replica.name, replica]));
-    this.#shards = shards.map(({ shard, wanted, rows, rate }) => {
-      const clusters = Math.max(...replicas.map(({ known }) => known[shard]!));
+    const heard = replicas.filter(({ isSilent }) => !isSilent);
+    this.#shards = shards.map(({ shard, owner: holder, wanted, rows, rate, isPinned = false }) => {
+      const clusters = Math.max(...heard.map(({ known }) => known[shard]!));
       const load = clusters + rows / rowsPerCluster + rate / changesPerCluster;
-      const owner = byName.get(wanted);
+      const meant = byName.get(wanted);
+      // Who is silent may never take what it was to have.
+      const owner = meant?.isSilent === true && holder !== wanted ? undefined : meant;
       const candidates = this.#candidates(shard, clusters, rows);
       // Who knows nothing of the shard follows nothing of it: it is free.
-      const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0);
-      return { shard, load, candidates, before: wanted, owner: keeps && candidates.length > 0 ? owner : undefined };
+      const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0 || owner.isSilent);
+      const stays = keeps && candidates.length > 0;
+      return { shard, load, candidates, before: wanted, isPinned, owner: stays ? owner : undefined };
     });
     for (const { owner, load } of this.#shards) if (owner !== undefined) owner.load += load;
     const load = this.#shards.reduce((sum, each) => sum + each.load, 0);
@@ -66,7 +79,9 @@ class Plan {
       if (shard.owner === undefined && shard.candidates.length > 0) this.#give(shard, this.#choose(shard));
     }
     for (const shard of this.#shards) {
-      if (shard.owner !== undefined && !shard.candidates.includes(shard.owner)) this.#move(shard, this.#choose(shard));
+      const { owner, candidates } = shard;
+      const isElsewhere = owner !== undefined && !owner.isSilent && !candidates.includes(owner);
+      if (isElsewhere) this.#move(shard, this.#choose(shard));
     }
     for (let isBetter = true; isBetter && this.#left > 0;) isBetter = this.#balance();
     return this.#shards
@@ -74,12 +89,15 @@ class Plan {
       .map((shard) => ({ shard: shard.shard, to: shard.owner?.name ?? '', isMove: this.#moves.has(shard) }));
   }
 
-  /** Those that know the most clusters of the shard; all, where there are only rows that somebody must forget. */
+  /**
+   * Those heard of lately that know the most clusters of the shard; all of them, where there are only rows that
+   * somebody must forget.
+   */
   #candidates(shard: number, clusters: number, rows: number): readonly Replica[] {
     if (clusters === 0 && rows === 0) return [];
     const scores = new Map(this.#replicas.map((replica) => [replica, score(replica, shard)]));
     return this.#replicas
-      .filter(({ known }) => known[shard] === clusters)
+      .filter(({ known, isSilent }) => !isSilent && known[shard] === clusters)
       .sort((one, other) => scores.get(other)! - scores.get(one)!);
   }
 
@@ -105,10 +123,11 @@ class Plan {
 
   /** Moves one shard from who has most to do, if somebody has less to do even with it. @returns whether one was */
   #balance(): boolean {
-    const fromMost = this.#replicas.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
+    const heard = this.#replicas.filter(({ isSilent }) => !isSilent);
+    const fromMost = heard.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
     for (const from of fromMost) {
       const found = this.#shards
-        .filter((shard) => shard.owner === from && shard.load > 0 && !this.#moves.has(shard))
+        .filter((shard) => shard.owner === from && shard.load > 0 && !shard.isPinned && !this.#moves.has(shard))
         .flatMap((shard) => shard.candidates.map((to, rank) => ({ shard, to, rank })))
         .filter(({ shard, to }) => this.#isWorth(shard, from, to))
         .sort((one, other) => one.rank - other.rank || other.shard.load - one.shard.load)[0];

@@ -11,6 +11,8 @@ export interface FakeLeases extends Leases {
   /** While true, nothing is answered but an error. */
   isAway: boolean;
   readonly released: number[];
+  /** Shards of which writes were lost. Taking one ends that. */
+  readonly setBack: Set<number>;
 }
 
 const leaseMs = 15_000;
@@ -31,6 +33,7 @@ export function makeFakeLeases(shards = 4): FakeLeases {
     epochs: Array<number>(shards).fill(0),
     isAway: false,
     released: [],
+    setBack: new Set(),
     shards,
     shardOf: (uid) => Number(uid.slice(1)) % shards,
     async beat({ replica, uids }: Heartbeat) {
@@ -46,8 +49,14 @@ export function makeFakeLeases(shards = 4): FakeLeases {
       for (const [name, { untilMs }] of replicas) if (untilMs < table.nowMs) replicas.delete(name);
       return table.owners.map((owner, shard) => {
         const isHeld = owner === '' || replicas.has(owner);
-        return { shard, owner, wanted: table.wanted[shard]!, epoch: table.epochs[shard]!, isHeld };
+        const [wanted, epoch] = [table.wanted[shard]!, table.epochs[shard]!];
+        return { shard, owner, wanted, epoch, isHeld, hasLostWrites: table.setBack.has(shard) };
       });
+    },
+    replicas: async () => [...replicas.keys()].toSorted(),
+    async pin(shard, replica) {
+      if (replica !== undefined) table.wanted[shard] = replica;
+      return replica === undefined || replicas.has(replica);
     },
     plan: async () => false,
     async take(replica, numbers) {
@@ -58,6 +67,7 @@ export function makeFakeLeases(shards = 4): FakeLeases {
       });
       return free.map((shard) => {
         table.owners[shard] = replica;
+        table.setBack.delete(shard);
         return { shard, epoch: (table.epochs[shard]! += 1) };
       });
     },

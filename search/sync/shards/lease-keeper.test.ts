@@ -82,6 +82,22 @@ describe('leases of a replica', () => {
     assert.ok(!keeper.mayWrite({ shard: 2, epoch: 1 }), 'another shard');
   });
 
+  it('begins again, in another term, where the store has lost what it had acknowledged', async (t) => {
+    const { table, keeper, taken, dropped, pass } = await site(t);
+    table.wanted[1] = 'me';
+    await pass(1);
+    table.setBack.add(1);
+    await pass(2);
+    assert.deepEqual(dropped, [[1, 'lost']]);
+    assert.deepEqual(taken, [
+      { shard: 1, epoch: 1 },
+      { shard: 1, epoch: 2 },
+    ]);
+    assert.ok(!keeper.mayWrite({ shard: 1, epoch: 1 }));
+    await pass(5);
+    assert.equal(taken.length, 2);
+  });
+
   it('hands a shard over only after it has written all of it', async (t) => {
     const handing = await site(t, true);
     const { table, keeper, dropped, pass } = handing;

@@ -168,17 +168,7 @@ export class LeaseKeeper {
     const { leases, replica, onTake, onLook } = this.#options;
     if (this.#isSettled) await this.#within(leases.plan(assign));
     this.#states = await this.#within(leases.look());
-    const free: number[] = [];
-    const left: ShardWriter[] = [];
-    for (const { shard, owner, wanted, epoch, isHeld } of this.#states) {
-      const held = this.#held.get(shard);
-      if (held !== undefined && (owner !== replica || epoch !== held.epoch)) this.#drop(shard, 'lost');
-      else if (held !== undefined && wanted !== replica) this.#drop(shard, 'given back');
-      const canTake = owner === '' || owner === replica || !isHeld;
-      if (this.#held.has(shard) || this.#ending.has(shard)) continue;
-      if (wanted === replica && canTake) free.push(shard);
-      else if (owner === replica && wanted !== replica) left.push({ shard, epoch });
-    }
+    const { free, left } = this.#compareHeld();
     // Ended here while the store was away.
     if (left.length > 0) await this.#within(leases.release(left));
     if (free.length > 0 && !this.#isClosed) {
@@ -188,6 +178,27 @@ export class LeaseKeeper {
       }
     }
     onLook();
+  }
+
+  /**
+   * Drops the leases that are no longer this replica's, by the states that were read last. Returns the shards that it
+   * may take, and the leases that the store still has for it although it has ended them.
+   */
+  #compareHeld(): { readonly free: readonly number[]; readonly left: readonly ShardWriter[] } {
+    const { replica } = this.#options;
+    const free: number[] = [];
+    const left: ShardWriter[] = [];
+    for (const { shard, owner, wanted, epoch, isHeld, hasLostWrites } of this.#states) {
+      const held = this.#held.get(shard);
+      const isLost = owner !== replica || epoch !== held?.epoch || hasLostWrites;
+      if (held !== undefined && isLost) this.#drop(shard, 'lost');
+      else if (held !== undefined && wanted !== replica) this.#drop(shard, 'given back');
+      const canTake = owner === '' || owner === replica || !isHeld;
+      if (this.#held.has(shard) || this.#ending.has(shard)) continue;
+      if (wanted === replica && canTake) free.push(shard);
+      else if (owner === replica && wanted !== replica) left.push({ shard, epoch });
+    }
+    return { free, left };
   }
 
   get #isSettled(): boolean {

@@ -79,6 +79,11 @@ export class ShardFollowers {
     return this.#shards.get(shard)?.handle;
   }
 
+  /** Whether this replica follows the clusters of the shard by this lease. */
+  has({ shard: number, epoch }: ShardWriter): boolean {
+    return this.#shards.get(number)?.lease.epoch === epoch;
+  }
+
   states(): readonly OwnState[] {
     return [...this.#shards.values()].flatMap(({ lease, handle }) =>
       (handle?.state() ?? []).map((state) => ({ state, lease })),

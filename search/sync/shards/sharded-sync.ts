@@ -9,8 +9,9 @@ import type { ClusterState, PartState, SyncFault, SyncHandle } from '../sync-typ
 import { partOf } from '../told-state.ts';
 import { LeaseKeeper, type LeaseTiming } from './lease-keeper.ts';
 import { ShardFollowers, type ShardFollowersOptions } from './shard-followers.ts';
-import { ToldStates, type Told } from './told-states.ts';
+import { ToldStates, unknownToOwner, type Told } from './told-states.ts';
 import { makeUnregistered } from './unregistered.ts';
+import { Untold } from './untold.ts';
 
 export interface ShardedSyncOptions extends Omit<ShardFollowersOptions, 'keeper' | 'onChange' | 'now'> {
   /** How much of the work this replica takes, compared with others; 1 unless said. */
@@ -31,6 +32,8 @@ export interface ShardedSync extends SyncHandle {
   now(): number;
   /** The states of the clusters that this replica follows. */
   own(): readonly ClusterState[];
+  /** How many shards this replica may write. */
+  readonly shards: number;
 }
 
 const tellEveryMs = 1_000;
@@ -59,6 +62,7 @@ class FollowedTogether implements ShardedSync {
   readonly #keeper: LeaseKeeper;
   readonly #followers: ShardFollowers;
   readonly #told: ToldStates;
+  readonly #untold: Untold;
   readonly #forgetUnregistered: () => Promise<void>;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
@@ -67,7 +71,7 @@ class FollowedTogether implements ShardedSync {
   /** As told to the store; undefined before all sources were read. Another array whenever it changes. */
   #uids: readonly string[] | undefined;
   #areKnown = false;
-  #unheld = '';
+  #unfollowed = '';
   #timers: NodeJS.Timeout[] = [];
   #gathering: NodeJS.Timeout | undefined;
   #exchanging: Promise<void> = Promise.resolve();
@@ -78,6 +82,11 @@ class FollowedTogether implements ShardedSync {
     const { leases, clusters, areClustersKnown } = options;
     this.#options = options;
     this.#told = new ToldStates(leases);
+    this.#untold = new Untold({
+      shardOf: (uid) => leases.shardOf(uid),
+      toldIn: (uid) => this.#told.of(uid)?.epoch,
+      localMs: () => performance.now(),
+    });
     this.#followers = new ShardFollowers({
       ...options,
       keeper: () => this.#keeper,
@@ -184,6 +193,14 @@ class FollowedTogether implements ShardedSync {
     return own === undefined || theirs === undefined ? (own ?? theirs) : Math.max(own, theirs);
   }
 
+  async rebuild(uid: string): Promise<boolean> {
+    return (await this.#followers.of(this.#shardOf(uid))?.rebuild(uid)) ?? false;
+  }
+
+  get shards(): number {
+    return this.#keeper.held.size;
+  }
+
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -210,7 +227,7 @@ class FollowedTogether implements ShardedSync {
   /** Also said while a replica that has died is not replaced yet: what it told last is getting old. */
   #faultOf({ name, uid }: ClusterSpec, told: Told | undefined): SyncFault | undefined {
     const shard = this.#keeper.states[this.#shardOf(uid)];
-    if (shard?.isHeld === true) return told?.state.fault;
+    if (shard?.isHeld === true) return this.#untold.has(uid) ? unknownToOwner(name) : told?.state.fault;
     const message = `no process of the gateway follows cluster "${name}" at the moment; one takes it over within seconds`;
     return { reason: 'Unavailable', message };
   }
@@ -220,9 +237,13 @@ class FollowedTogether implements ShardedSync {
   }
 
   #looked(): void {
-    const unheld = this.#keeper.states.filter(({ isHeld }) => !isHeld).map(({ shard }) => shard);
-    if (unheld.join() === this.#unheld) return;
-    this.#unheld = unheld.join();
+    const { states } = this.#keeper;
+    const others = [...this.#selected.keys()].filter((uid) => this.#followers.of(this.#shardOf(uid)) === undefined);
+    this.#untold.look(others, states);
+    const unheld = states.filter(({ isHeld }) => !isHeld).map(({ shard }) => shard);
+    const unfollowed = [...unheld, ...others.filter((uid) => this.#untold.has(uid))].join();
+    if (unfollowed === this.#unfollowed) return;
+    this.#unfollowed = unfollowed;
     this.#changed();
   }
 
@@ -240,10 +261,11 @@ class FollowedTogether implements ShardedSync {
     this.#waitsToExchange = true;
     const exchange = async (): Promise<void> => {
       this.#waitsToExchange = false;
-      await this.#told.tell(this.#followers.states());
+      await this.#told.tell(this.#followers.states(), (lease) => this.#followers.has(lease));
       if (await this.#told.hear()) this.#changed();
     };
-    this.#exchanging = this.#exchanging.then(exchange).catch(() => undefined);
+    // A database that was away may have lost what it was told last.
+    this.#exchanging = this.#exchanging.then(exchange).catch(() => this.#told.tellAnew());
   }
 
   #note(error: unknown): void {

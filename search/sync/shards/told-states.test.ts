@@ -47,27 +47,28 @@ function bench() {
 }
 
 const lease = { shard: 1, epoch: 3 };
+const held = (): boolean => true;
 
 describe('what replicas tell each other of clusters', () => {
   it('everybody knows what the owner knows: phase, fault, incarnation, confirmation and count', async () => {
     const { owner, reader } = bench();
     const state = stateOf({ phase: 'failing', fault: { reason: 'Refused', message: 'it answers with 503' } });
-    await owner.tell([{ state, lease }]);
+    await owner.tell([{ state, lease }], held);
     assert.equal(await reader.hear(), true);
     assert.deepEqual(reader.of('r1')?.state, state);
     const never = stateOf({ confirmedAtMs: undefined });
-    await owner.tell([{ state: never, lease }]);
+    await owner.tell([{ state: never, lease }], held);
     await reader.hear();
     assert.deepEqual(reader.of('r1')?.state.types[0], never.types[0]);
   });
 
   it('what has not changed is not told again, and a confirmation that is little newer neither', async () => {
     const { owner, reader, told } = bench();
-    await owner.tell([{ state: stateOf(), lease }]);
+    await owner.tell([{ state: stateOf(), lease }], held);
     await reader.hear();
-    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_001_000, objects: 8, rate: 3, lagMs: 9 }), lease }]);
+    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_001_000, objects: 8, rate: 3, lagMs: 9 }), lease }], held);
     assert.deepEqual(told, [1, 0]);
-    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_005_000, objects: 8 }), lease }]);
+    await owner.tell([{ state: stateOf({ confirmedAtMs: 1_005_000, objects: 8 }), lease }], held);
     assert.deepEqual(told, [1, 0, 1]);
     assert.equal(await reader.hear(), false, 'times and counts are no news');
     assert.deepEqual(reader.of('r1')?.state, stateOf({ confirmedAtMs: 1_005_000, objects: 8 }));
@@ -75,24 +76,40 @@ describe('what replicas tell each other of clusters', () => {
 
   it('who has lost the lease is not heard, and who has it tells everything anew', async () => {
     const { table, owner, reader } = bench();
-    await owner.tell([{ state: stateOf(), lease }]);
+    await owner.tell([{ state: stateOf(), lease }], held);
     table.epochs[1] = 4;
-    await new ToldStates(table).tell([{ state: stateOf({ phase: 'listing' }), lease: { shard: 1, epoch: 4 } }]);
-    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease }]);
+    await new ToldStates(table).tell([{ state: stateOf({ phase: 'listing' }), lease: { shard: 1, epoch: 4 } }], held);
+    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease }], held);
     await reader.hear();
     assert.equal(reader.of('r1')?.state.types[0]?.phase, 'listing');
     table.epochs[1] = 5;
-    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease: { shard: 1, epoch: 5 } }]);
+    await owner.tell([{ state: stateOf({ phase: 'failing' }), lease: { shard: 1, epoch: 5 } }], held);
     await reader.hear();
     assert.equal(reader.of('r1')?.state.types[0]?.phase, 'failing');
+  });
+
+  it('a cluster that its owner no longer knows is not followed, unless somebody else owns the shard', async () => {
+    const { owner, reader } = bench();
+    await owner.tell([{ state: stateOf(), lease }], held);
+    await owner.tell([], () => false);
+    await reader.hear();
+    assert.equal(reader.of('r1')?.state.fault, undefined);
+    await owner.tell([{ state: stateOf(), lease }], held);
+    await owner.tell([], held);
+    await reader.hear();
+    assert.match(reader.of('r1')!.state.fault!.message, /would follow cluster "m1" does not know it/);
+    assert.equal(reader.of('r1')?.state.types[0]?.confirmedAtMs, 1_000_000);
+    await owner.tell([{ state: stateOf(), lease }], held);
+    await reader.hear();
+    assert.equal(reader.of('r1')?.state.fault, undefined);
   });
 
   it('what could not be told is told when the store is back', async () => {
     const { table, owner, reader } = bench();
     table.isAway = true;
-    await assert.rejects(owner.tell([{ state: stateOf(), lease }]));
+    await assert.rejects(owner.tell([{ state: stateOf(), lease }], held));
     table.isAway = false;
-    await owner.tell([{ state: stateOf(), lease }]);
+    await owner.tell([{ state: stateOf(), lease }], held);
     await reader.hear();
     assert.equal(reader.of('r1')?.epoch, 3);
   });

@@ -2,7 +2,7 @@
 // everyone reads what is new. What changes all the time (times, counts) is told apart and coarsely.
 import type { Leases, ToldState } from '../../stores/leases.ts';
 import type { ShardWriter } from '../../stores/store.ts';
-import type { ClusterState, TypeState } from '../sync-types.ts';
+import type { ClusterState, SyncFault, TypeState } from '../sync-types.ts';
 import { toldState, type ToldState as KnownState } from '../told-state.ts';
 
 /** Confirmations are told again when one is so much newer, milliseconds. */
@@ -35,11 +35,21 @@ export class ToldStates {
     return this.#heard.get(uid);
   }
 
-  /** Tells what has changed since the last call. @throws GatewayError (rejects); then the next call tells all of it */
-  async tell(states: readonly OwnState[]): Promise<void> {
+  /**
+   * Tells what has changed since the last call.
+   * @param isHeld whether this replica still follows the clusters of a shard that it knows
+   * @throws GatewayError (rejects); then the next call tells all of it
+   */
+  async tell(states: readonly OwnState[], isHeld: (lease: ShardWriter) => boolean): Promise<void> {
     const rows: ToldState[] = [];
     const uids = new Set(states.map(({ state }) => state.uid));
-    for (const uid of this.#said.keys()) if (!uids.has(uid)) this.#said.delete(uid);
+    for (const [uid, { state, lease, numbers }] of this.#said) {
+      if (uids.has(uid)) continue;
+      this.#said.delete(uid);
+      // Others may still know the cluster.
+      const fault = unknownToOwner(state.cluster);
+      if (isHeld(lease)) rows.push({ uid, ...lease, numbers, info: infoOf({ ...state, fault }) });
+    }
     for (const { state, lease } of states) {
       const before = this.#said.get(state.uid);
       const numbers = numbersOf(state);
@@ -51,9 +61,14 @@ export class ToldStates {
     try {
       await this.#leases.tell(rows);
     } catch (error) {
-      this.#said.clear();
+      this.tellAnew();
       throw error;
     }
+  }
+
+  /** The next call of `tell` tells everything: what was told may be lost. */
+  tellAnew(): void {
+    this.#said.clear();
   }
 
   /** Reads what is new. @returns whether any of it is more than times and counts */
@@ -72,6 +87,14 @@ export class ToldStates {
     for (const uid of uids) this.#heard.delete(uid);
     return this.#leases.untell(uids);
   }
+}
+
+/** What is wrong with a cluster that the owner of its shard does not know. */
+export function unknownToOwner(cluster: string): SyncFault {
+  const message =
+    `the process of the gateway that would follow cluster "${cluster}" does not know it: ` +
+    'give all replicas the same clusters';
+  return { reason: 'Unavailable', message };
 }
 
 function isTime(position: number): boolean {

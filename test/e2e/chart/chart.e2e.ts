@@ -85,8 +85,8 @@ test('helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('the eleven value sets render as their goldens say', async () => {
-  assert.equal(valueSets().length, 11);
+test('the twelve value sets render as their goldens say', async () => {
+  assert.equal(valueSets().length, 12);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
     assert.equal(code, 0, `${name}: ${stderr}`);

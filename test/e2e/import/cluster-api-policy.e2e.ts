@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';
+import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import { http1Client } from '../../clients/stream-client.ts';
 import {
@@ -17,7 +18,7 @@ import {
   samplePolicy,
   startImportSite,
 } from './import-site.ts';
-import type { ImportSite } from './import-site.ts';
+import type { ImportSite, Json } from './import-site.ts';
 
 const policy = `${paths.policies}/cluster-api`;
 const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
@@ -145,6 +146,36 @@ test('kubectl get pediaclusters shows the cluster ready, with its version and ad
       .syncResources;
     return groups.every(({ resources }) => resources.every(({ syncConditions: [one] }) => one?.status === 'Syncing'));
   });
+});
+
+test('kubectl get shows of each type the columns that Clusterpedia shows, and applying the types again changes none', async () => {
+  const columns = {
+    clusterimportpolicies: ['NAME', 'VALIDATED', 'RECONCILING'],
+    pediaclusterlifecycles: ['NAME', 'CREATED', 'UPDATING'],
+    pediaclusters: ['NAME', 'READY', 'VERSION', 'APISERVER'],
+    clustersyncresources: ['NAME', 'AGE'],
+  };
+  const metadata = { name: 'shown' };
+  await hub.apply({
+    apiVersion: 'cluster.clusterpedia.io/v1alpha2',
+    kind: 'ClusterSyncResources',
+    metadata,
+    spec: { syncResources: [] },
+  });
+  for (const [resource, titles] of Object.entries(columns)) {
+    const { stdout } = await hub.kubectl(['get', resource]);
+    assert.deepEqual(stdout.split('\n')[0]?.trim().split(/\s+/), titles, resource);
+  }
+  const { stdout } = await hub.kubectl(['get', 'clusterimportpolicies,pediaclusterlifecycles', '--no-headers']);
+  assert.match(stdout, /cluster-api +Success +ReconcileSourceResourceAndLifecycle/);
+  assert.match(stdout, /capi-ns1-c1 +PediaClusterCreated +PediaClusterUpdated/);
+  const versions = async (): Promise<unknown> => {
+    const { items } = await read(hub, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+    return items.map((item: Json) => [item.metadata.name, item.metadata.generation]);
+  };
+  const before = await versions();
+  await hub.apply(...clusterpediaDefinitions);
+  assert.deepEqual(await versions(), before);
 });
 
 test('objects of the cluster are found in the index, and nothing was applied to the cluster', async () => {

@@ -39,24 +39,42 @@ export const importRules = [
   { apiGroups: [clusterGroup], resources: ['pediaclusters/status'], verbs: ['patch'] },
 ];
 
-export interface ImportSite {
+/** A hub on which gateways may be started that put policies into effect. */
+export interface ImportHub {
   readonly plane: ControlPlane;
   readonly hub: Member;
-  readonly gateway: GatewayProcess;
   startGateway(options?: Partial<GatewayOptions>): Promise<GatewayProcess>;
   stop(): Promise<void>;
 }
 
-const clusterpediaNamespace = 'clusterpedia-system';
-const gatewayArgs = ['--import-policies', '--sources', 'pediacluster'];
+export interface ImportSite extends ImportHub {
+  readonly gateway: GatewayProcess;
+}
 
-/** @param sourceRules rights to read the types that policies import from */
-export async function startImportSite(
-  options: Partial<ControlPlaneOptions> & {
-    readonly sourceRules?: readonly object[];
-    readonly gateway?: Partial<GatewayOptions>;
-  } = {},
-): Promise<ImportSite> {
+export interface ImportSiteOptions extends Partial<ControlPlaneOptions> {
+  /** Rights to read the types that policies import from. */
+  readonly sourceRules?: readonly object[];
+  /** Of every gateway. */
+  readonly gateway?: Partial<GatewayOptions>;
+}
+
+const clusterpediaNamespace = 'clusterpedia-system';
+const gatewayArgs = ['--import-policies'];
+const sources = ['--sources', 'pediacluster'];
+
+/** A hub with one gateway. */
+export async function startImportSite(options: ImportSiteOptions = {}): Promise<ImportSite> {
+  const site = await startImportHub(options);
+  try {
+    return { ...site, gateway: await site.startGateway() };
+  } catch (error) {
+    await site.stop();
+    throw error;
+  }
+}
+
+/** A hub without a gateway. */
+export async function startImportHub(options: ImportSiteOptions = {}): Promise<ImportHub> {
   const members = options.members ?? ['m1'];
   const plane = await startControlPlane({
     audit: false,
@@ -81,13 +99,14 @@ export async function startImportSite(
     const kubeconfig = await accountKubeconfig(hub, path.join(plane.dir, 'hub-gateway.kubeconfig'));
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
-      const dataDir = path.join(plane.dir, `gateway-${gateways.length + 1}`);
-      const args = [...gatewayArgs, ...(options.gateway?.args ?? []), ...(further.args ?? [])];
+      const dataDir = further.dataDir ?? path.join(plane.dir, `gateway-${gateways.length + 1}`);
+      const given = [...(options.gateway?.args ?? []), ...(further.args ?? [])];
+      const args = [...gatewayArgs, ...(given.includes('--sources') ? [] : sources), ...given];
       const gateway = await startHubGateway(kubeconfig, authority, dataDir, { ...options.gateway, ...further, args });
       gateways.push(gateway);
       return gateway;
     };
-    return { plane, hub, gateway: await startGateway(), startGateway, stop };
+    return { plane, hub, startGateway, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -122,7 +141,11 @@ function importAccess(sourceRules: readonly object[]): readonly object[] {
         {
           apiGroups: ['coordination.k8s.io'],
           resources: ['leases'],
-          resourceNames: ['clusterpedia-controller-manager', 'clusterpedia-clustersynchro-manager'],
+          resourceNames: [
+            'clusterpedia-controller-manager',
+            'clusterpedia-clustersynchro-manager',
+            'clusterpedia-clustersynchro-manager-a',
+          ],
           verbs: ['get', 'update'],
         },
       ],

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Member } from '../../controlplane/fixture.ts';
+import { openDefinition } from './definitions.ts';
 import {
   eventually,
   condition,
@@ -32,35 +33,13 @@ before(async () => {
     ['Place', 'places', 'Cluster'],
     ['Hidden', 'hiddens', 'Namespaced'],
   ] as const)
-    await hub.apply(definition(kind, plural, scope));
+    await hub.apply(openDefinition(`${plural}.example.io`, kind, scope, 'v1'));
   for (const path of [things, '/apis/example.io/v1/places', '/apis/example.io/v1/hiddens'])
     await eventually(`the hub serves ${path}`, async () => (await hub.request('GET', path)).status === 200);
   await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } });
 });
 
 after(() => site?.stop());
-
-function definition(kind: string, plural: string, scope: string): object {
-  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.example.io` },
-    spec: {
-      group: 'example.io',
-      names: { kind, plural, singular: kind.toLowerCase() },
-      scope,
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec: open } } },
-        },
-      ],
-    },
-  };
-}
 
 /** Makes the object or changes its spec. */
 async function put(collection: string, object: Json): Promise<string> {
@@ -87,7 +66,7 @@ const body = `spec:
 
 /** A policy that takes the Things whose spec.of is its name. */
 async function putPolicy(name: string, more: Json = {}): Promise<string> {
-  const { source = {}, ...rest } = more;
+  const { source = {}, annotations, ...rest } = more;
   const spec = {
     source: {
       group: 'example.io',
@@ -103,7 +82,7 @@ async function putPolicy(name: string, more: Json = {}): Promise<string> {
   const object = {
     apiVersion: 'policy.clusterpedia.io/v1alpha1',
     kind: 'ClusterImportPolicy',
-    metadata: { name },
+    metadata: { name, ...(annotations && { annotations }) },
     spec,
   };
   return await put(paths.policies, object);
@@ -207,6 +186,43 @@ test('edited syncResources count for new clusters only, and an edited credential
   const second = await eventually('the second', () => read(hub, cluster('p30-second')));
   const resourcesOf = ({ spec }: Json): unknown => spec.syncResources[0].resources;
   assert.deepEqual([resourcesOf(await read(hub, cluster('p30-first'))), resourcesOf(second)], [['pods'], ['nodes']]);
+});
+
+test('a policy that asks for it brings everything that its template prints to the clusters it has made', async () => {
+  await putThing('whole', { of: 'whole', host: 'a' });
+  const template = (label: string, resource: string): string =>
+    `metadata: { labels: { ${label}: "1" } }\n${body.replace('pods', resource)}`;
+  await putPolicy('whole', {
+    template: template('one', 'pods'),
+    annotations: { 'import.portcullis.io/follow-template': 'true' },
+  });
+  await eventually('it is imported', () => read(hub, cluster('whole-whole')));
+  await hub.request('PATCH', cluster('whole-whole'), { metadata: { labels: { theirs: '1' } } }, merge);
+  await putPolicy('whole', { template: template('two', 'nodes') });
+  const shown = async (): Promise<string> => {
+    const { metadata, spec } = await read(hub, cluster('whole-whole'));
+    return JSON.stringify([metadata.labels, spec.syncResources[0].resources]);
+  };
+  const wanted = JSON.stringify([{ theirs: '1', two: '1' }, ['nodes']]);
+  await eventually('all of it follows', async () => (await shown()) === wanted);
+  const edited = { metadata: { labels: { two: null } }, spec: { syncResources: [] } };
+  await hub.request('PATCH', cluster('whole-whole'), edited, merge);
+  await eventually('it is put back', async () => (await shown()) === wanted);
+});
+
+test('a policy may leave the choice of sources to the hub, which then sends no others', async () => {
+  await putThing('chosen', { of: 'selects', host: 'a' });
+  await putThing('other', { of: 'selects', host: 'a' });
+  await putPolicy('selects', {
+    annotations: { 'import.portcullis.io/field-selector.source': 'metadata.name=chosen' },
+  });
+  await eventually('it is imported', () => read(hub, cluster('selects-chosen')));
+  await isReconciled(`${paths.policies}/selects`);
+  assert.equal(await read(hub, lifecycle('selects-other')), undefined);
+  const annotations = { 'import.portcullis.io/field-selector.source': 'metadata.name=other' };
+  await hub.request('PATCH', `${paths.policies}/selects`, { metadata: { annotations } }, merge);
+  await eventually('the other one is imported', () => read(hub, cluster('selects-other')));
+  await isGone(hub, cluster('selects-chosen'));
 });
 
 test('labels and annotations of the template are those of the cluster, and its name is the lifecycle’s', async () => {

@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +18,7 @@ import { startRelay, type Relay } from '../../hub/relay.ts';
 import type { SyncProcessOptions } from '../../index/sync-process.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
+import { changesTold, churn } from './churn.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
 import { eventually } from '../../site/polling.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../streams/replayed-watch.ts';
@@ -38,9 +38,6 @@ let site: SyncSite | undefined;
 let gateway: GatewayProcess | undefined;
 /** One that has taken the place of the fixture's. */
 let ownEtcd: ChildProcess | undefined;
-const agents: Agent[] = [];
-/** How long the last churn took, with what it was late. */
-let churnedSeconds = 0;
 
 before(async () => {
   plane = await startControlPlane({ members: names, bare: names, audit: false });
@@ -48,7 +45,6 @@ before(async () => {
   for (const member of plane.members) await grantIndex(member);
 });
 after(async () => {
-  for (const agent of agents) agent.destroy();
   await site?.close();
   await gateway?.stop('SIGKILL');
   relay?.close();
@@ -65,61 +61,6 @@ async function grantIndex(member: Member): Promise<void> {
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
   );
-}
-
-/** Sends requests to a member over kept connections; status 0 while it does not answer. */
-function sender(member: Member): (method: string, path: string, body?: object) => Promise<number> {
-  const agent = new Agent({
-    keepAlive: true,
-    maxSockets: 12,
-    ca: member.caPem,
-    cert: member.adminCertPem,
-    key: member.adminKeyPem,
-  });
-  agents.push(agent);
-  const { hostname, port } = new URL(member.url);
-  return (method, path, body) =>
-    new Promise((resolve) => {
-      const headers = { 'content-type': 'application/json' };
-      const asked = request({ agent, hostname, port, method, path, headers, timeout: 5_000 }, (answer) => {
-        answer.resume();
-        answer.once('close', () => resolve(answer.statusCode ?? 0));
-      });
-      asked.once('error', () => resolve(0));
-      asked.once('timeout', () => asked.destroy());
-      asked.end(body === undefined ? undefined : JSON.stringify(body));
-    });
-}
-
-/**
- * Creates, changes and deletes by chance until told to stop, and catches up after a pause; how many changes were
- * answered with success.
- */
-async function churn(member: Member, signal: AbortSignal): Promise<number> {
-  const send = sender(member);
-  const there = new Set<string>();
-  let done = 0;
-  const one = async (turn: number): Promise<void> => {
-    const name = `churn-${Math.floor(Math.random() * 300)}`;
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { turn: String(turn) } };
-    const method = !there.has(name) ? 'POST' : Math.random() < 0.25 ? 'DELETE' : 'PUT';
-    const path = method === 'POST' ? collection : `${collection}/${name}`;
-    const status = await send(method, path, method === 'DELETE' ? undefined : object);
-    if (status >= 200 && status < 300) done += 1;
-    // A member that was wiped or set back has other objects than were made.
-    if (status === 404 || (method === 'DELETE' && status === 200)) there.delete(name);
-    else if (status !== 0) there.add(name);
-  };
-  const startedMs = performance.now();
-  for (let turn = 0; !signal.aborted; turn += 1) {
-    const dueMs = startedMs + (turn * 1000) / changesPerSecond;
-    if (dueMs > performance.now()) await delay(dueMs - performance.now());
-    const under = one(turn);
-    if (turn % 12 === 0) await under;
-  }
-  churnedSeconds = (performance.now() - startedMs) / 1000;
-  await delay(500);
-  return done;
 }
 
 async function start(directory: string): Promise<SyncSite> {
@@ -160,12 +101,6 @@ async function followAndDie(directory: string): Promise<void> {
   }
 }
 
-/** With the rate of all together, as far as the members were there. */
-function told(changes: readonly number[]): string {
-  const all = changes.reduce((sum, count) => sum + count, 0);
-  return `${changes.join(' + ')} (${Math.round(all / churnedSeconds)} a second)`;
-}
-
 const versionOf = (raw: Uint8Array | string): bigint =>
   BigInt(JSON.parse(Buffer.from(raw).toString('utf8')).metadata.resourceVersion);
 
@@ -177,7 +112,7 @@ test('after churn with cuts, silence, a killed member and a killed process the i
   );
   const from = site.store.resourceVersion();
   const over = new AbortController();
-  const churning = plane.members.map((member) => churn(member, over.signal));
+  const churning = plane.members.map((member) => churn(member, { collection, changesPerSecond, signal: over.signal }));
   const faults: readonly (() => Promise<void>)[] = [
     async () => {
       relay.set('cut');
@@ -208,10 +143,10 @@ test('after churn with cuts, silence, a killed member and a killed process the i
     await delay(1_500);
   }
   over.abort();
-  const changes = await Promise.all(churning);
+  const churned = await Promise.all(churning);
   assert.ok(
-    changes.every((count) => count > seconds * 5),
-    `changes: ${changes.join(', ')}`,
+    churned.every(({ changes }) => changes > seconds * 5),
+    `changes: ${changesTold(churned)}`,
   );
 
   await eventually(
@@ -251,10 +186,10 @@ test('after churn with cuts, silence, a killed member and a killed process the i
     }
   }
   assert.ok(
-    entries > changes.reduce((sum, count) => sum + count, 0) / 4,
-    `${entries} entries of ${changes.join(' + ')} changes`,
+    entries > churned.reduce((sum, { changes }) => sum + changes, 0) / 4,
+    `${entries} entries of ${changesTold(churned)} changes`,
   );
-  console.log(`changes ${told(changes)}, log entries ${entries}, objects seen ${newest.size}`);
+  console.log(`changes ${changesTold(churned)}, log entries ${entries}, objects seen ${newest.size}`);
 });
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -305,7 +240,9 @@ test('each watcher has in the end what the members have, after kills of gateway 
     for (const name of names) start(name, `${proxy}/clusters/${name}${collection}`);
     await eventually('all watch', () => watchers.every(({ counts }) => counts.watches > 0), { timeoutMs: 60_000 });
 
-    const churning = plane.members.map((member) => churn(member, over.signal));
+    const churning = plane.members.map((member) =>
+      churn(member, { collection, changesPerSecond, signal: over.signal }),
+    );
     const last = plane.members.at(-1)!;
     /** Resolves when each watches anew: a watch that was not there yet would not be cut by what comes next. */
     const watchedAgain = (before: readonly number[]): Promise<boolean> =>
@@ -357,7 +294,7 @@ test('each watcher has in the end what the members have, after kills of gateway 
       await delay(1_000);
     }
     over.abort();
-    const changes = await Promise.all(churning);
+    const churned = await Promise.all(churning);
 
     await eventually(
       'index and watchers have what the members have',
@@ -384,7 +321,7 @@ test('each watcher has in the end what the members have, after kills of gateway 
       assert.ok(counts.events > 0 && counts.watches > 2, `${name}: ${JSON.stringify(counts)}`);
     }
     const counted = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');
-    console.log(`changes ${told(changes)}; ${counted}`);
+    console.log(`changes ${changesTold(churned)}; ${counted}`);
   } finally {
     over.abort();
     await Promise.all(watchers.map((watcher) => watcher.close()));

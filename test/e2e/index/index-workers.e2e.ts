@@ -20,6 +20,7 @@ const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 const configMaps = '/api/v1/namespaces/team-a/configmaps';
 const carol = { name: 'carol', groups: [], token: 'carol-at-the-gateway' };
+const operator = { name: 'operator', groups: ['system:masters'], token: 'operator-at-the-gateway' };
 /** A worker that takes over has had this long, milliseconds. */
 const takeOverMs = 2_000;
 let plane: ControlPlane;
@@ -43,7 +44,7 @@ before(async () => {
   for (const name of ['one', 'two', 'three']) for (const member of ['m1', 'm2']) await make(member, name);
   gateway = await startGatewayProcess({
     kubeconfigs: [plane.gatewayKubeconfig],
-    users: [carol],
+    users: [carol, operator],
     args: ['--workers', '2', '--index-resources', 'configmaps', '--index-rights', 'rbac'],
   });
   kubeconfig = join(plane.dir, 'index.kubeconfig');
@@ -202,6 +203,25 @@ test('one worker writes, and real kubectl lists and watches the same at each', a
   }
   for (const end of ends.splice(0)) end();
   await Promise.all(watches.map(({ ended }) => ended));
+});
+
+test('a cluster is read anew, whichever worker is asked for it', async () => {
+  const path = '/apis/search.portcullis.io/v1alpha1/indexes/default/rebuild';
+  const body = JSON.stringify({ clusters: ['m1'] });
+  const headers = [`Authorization: Bearer ${operator.token}`, 'Content-Type: application/json'];
+  await atBoth(async (clients) => {
+    for (const client of clients) {
+      const { json: before } = await get(client, `${proxy}${configMaps}`);
+      client.send(requestBytes(`POST ${path}`, [...headers, `Content-Length: ${body.length}`], body));
+      assert.equal((await client.answer()).status, 200);
+      await eventually('rows were dropped and are back', async () => {
+        const { json: now } = await get(client, `${proxy}${configMaps}`);
+        // Nothing else changes here, so only the drop and the new rows can give another version.
+        const isOther = now.metadata?.resourceVersion > before.metadata.resourceVersion;
+        return isOther && isDeepStrictEqual(now.items, before.items);
+      });
+    }
+  });
 });
 
 test('a continue token and a resourceVersion of one worker go on at the other', async () => {

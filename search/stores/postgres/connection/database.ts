@@ -79,37 +79,71 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it. Any exception rolls
-   * it back.
+   * Runs `work` in a transaction (READ COMMITTED) with the schema as search path, and commits it, unless
+   * `work` has done so. Any exception rolls it back.
    * @param settings more `SET LOCAL …` statements, each with its semicolon
    * @throws GatewayError INDEX_UNAVAILABLE (rejects). When the connection was lost, the transaction may have been
    *   committed or not
    */
   async transaction<T>(work: (client: ClientBase) => Promise<T>, settings = ''): Promise<T> {
+    return this.#connected(async (client) => {
+      await client.query(this.#begin(settings));
+      const result = await work(client);
+      const isCommitted = client.getTransactionStatus() === 'I';
+      const { command } = isCommitted ? { command: 'COMMIT' } : await client.query('COMMIT');
+      if (command !== 'COMMIT') throw unavailable('has rolled a write back');
+      client.release();
+      return result;
+    });
+  }
+
+  /**
+   * Runs `work` in a transaction that only reads. Its result is given before the server has ended the transaction.
+   * @param settings more `SET …` statements, each with its semicolon
+   * @param first a query without parameters that is sent together with BEGIN; `work` gets its rows
+   * @throws GatewayError INDEX_UNAVAILABLE (rejects)
+   */
+  async reading<T>(
+    settings: string,
+    first: string,
+    work: (client: ClientBase, firstRows: readonly (readonly unknown[])[]) => Promise<T>,
+  ): Promise<T> {
+    return this.#connected(async (client) => {
+      const begun = { text: `${this.#begin(settings)} ${first}`, rowMode: 'array' as const };
+      // A text of several statements has a list of results.
+      const results = (await client.query(begun)) as unknown as readonly QueryArrayResult[];
+      const result = await work(client, results.at(-1)!.rows);
+      client.query('COMMIT').then(
+        () => client.release(),
+        () => client.release(true),
+      );
+      return result;
+    });
+  }
+
+  #begin(settings: string): string {
+    return `BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
+      SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`;
+  }
+
+  /** Runs `work` with a connection, which it must release. When it throws, its transaction is rolled back. */
+  async #connected<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient;
     try {
       client = await this.pool.connect();
     } catch (error) {
       throw databaseError(error);
     }
-    let isUsable = false;
     // pg's own time limit does not cover COPY. A transaction that hangs longer than this has lost its network, so its
     // connection is closed.
     const watchdog = setTimeout(() => void client.end(), statementsOfTransaction * this.statementTimeoutMs);
     try {
-      await client.query(`BEGIN; SET LOCAL search_path = ${this.schema}; SET LOCAL jit = off;
-        SET LOCAL statement_timeout = ${this.statementTimeoutMs}; ${settings}`);
-      const result = await work(client);
-      const { command } = await client.query('COMMIT');
-      isUsable = true;
-      if (command !== 'COMMIT') throw unavailable('has rolled a write back');
-      return result;
+      return await work(client);
     } catch (error) {
-      isUsable ||= await rollBack(client);
+      client.release(!(await rollBack(client)));
       throw databaseError(error);
     } finally {
       clearTimeout(watchdog);
-      client.release(!isUsable);
     }
   }
 
@@ -146,7 +180,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     );
     const [number, version] = row!;
     if (Number(number) < leastVersion) {
-      throw unavailable(`is PostgreSQL ${version}: the index needs 15 or newer`);
+      throw unavailable(`is PostgreSQL ${version}: the index needs 15 or newer, update it`);
     }
     return database;
   } catch (error) {

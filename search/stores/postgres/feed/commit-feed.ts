@@ -84,6 +84,16 @@ export class CommitFeed {
     await this.#client?.end().catch(() => undefined);
   }
 
+  /**
+   * The database has lost the newest changes, as a standby that was behind when it took over. Watches that have shown
+   * them find their position gone from the log, and are told to list again.
+   */
+  #setBack(lastUs: number, known: number): void {
+    if (this.#lastUs !== known) return;
+    this.#lastUs = lastUs;
+    for (const listener of this.#listeners) listener(lastUs);
+  }
+
   #schedule(): void {
     if (this.#closing.signal.aborted) return;
     this.#timer = setTimeout(() => this.#ask(), pollMs);
@@ -96,11 +106,13 @@ export class CommitFeed {
       this.#isAskedAgain = true;
       return;
     }
+    const known = this.#lastUs;
     this.#asking = this.#log
       .moment()
       .then(({ lastUs }) => {
         this.#fault = undefined;
         this.#heardAtMs = performance.now();
+        if (lastUs < known) this.#setBack(lastUs, known);
         this.advance(lastUs);
       })
       // The database is away: readers say so, and the next round tries again.

@@ -100,7 +100,7 @@ export class ChangeLog {
       JOIN type t ON t.id = c.t JOIN incarnation i ON i.id = c.inc
       LEFT JOIN change_body b ON b.shard = c.shard AND b.id = c.id AND b.before_at = c.before_at
       LEFT JOIN LATERAL (
-        SELECT f.before_at FROM change f WHERE f.id = c.id AND f.sequence > c.sequence ORDER BY f.sequence LIMIT 1
+        SELECT f.before_at FROM change f WHERE f.id = c.id AND f.shard = c.shard AND f.sequence > c.sequence ORDER BY f.sequence LIMIT 1
       ) AS f ON c.kind <> ${changeKind.deleted}
       LEFT JOIN change_body n ON n.shard = c.shard AND n.id = c.id AND n.before_at = f.before_at
       LEFT JOIN body o ON f.before_at IS NULL AND o.shard = c.shard AND o.id = c.id

@@ -4,17 +4,24 @@
 import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
+import { clockUs } from '../schema.ts';
 import { shardCount, shardOf } from '../shard.ts';
+import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 
 /** A replica that is silent for so long has lost its leases, milliseconds. */
 export const leaseMs = 15_000;
 /** Two heartbeats are missing: the owner has died, or is about to lose its leases. */
 const silentMs = 8_000;
+/** One heartbeat is missing: a replica is given nothing new. */
+const lateMs = 5_000;
 /** A shard that was given back counts as followed for so long, milliseconds: its next owner is about to take it. */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
 /** Moves are counted for so long, milliseconds. */
 const movesMs = 10_000;
+
+/** The name of the shared value that holds the pins. */
+const pinsName = 'pinned shards';
 
 const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 const ms = (milliseconds: number): string => `interval '${milliseconds} milliseconds'`;
@@ -23,9 +30,12 @@ export class PostgresLeases implements Leases {
   readonly shards = shardCount;
   readonly shardOf = shardOf;
   readonly #database: Database;
+  readonly #writes: Pick<LeaseWrites, 'acknowledged'>;
 
-  constructor(database: Database) {
+  /** @param writes what this process has written with its leases */
+  constructor(database: Database, writes: Pick<LeaseWrites, 'acknowledged'>) {
     this.#database = database;
+    this.#writes = writes;
   }
 
   async beat({ replica, weight, uids, rates }: Heartbeat): Promise<HeartbeatAnswer> {
@@ -43,14 +53,49 @@ export class PostgresLeases implements Leases {
   }
 
   async look(): Promise<readonly ShardState[]> {
+    // Before the database is asked: what is acknowledged later may be missing in its answer.
+    const acknowledged = this.#writes.acknowledged();
     await this.#database.query(`DELETE FROM ${this.#table('replica')} WHERE until < clock_timestamp()`);
-    const rows = await this.#database.query<[number, string, string, number, boolean]>(
+    const rows = await this.#database.query<[number, string, string, number, boolean, number]>(
       `SELECT s.id, s.owner, s.wanted, s.epoch, CASE WHEN s.owner = ''
         THEN coalesce(s.taken > clock_timestamp() - ${ms(handOverMs)}, false) ELSE
-        coalesce(r.until > clock_timestamp() + ${ms(leaseMs - silentMs)}, false) END
+        coalesce(r.until > clock_timestamp() + ${ms(leaseMs - silentMs)}, false) END, s.writes
       FROM ${this.#table('shard')} s LEFT JOIN ${this.#table('replica')} r ON r.name = s.owner ORDER BY s.id`,
     );
-    return rows.map(([shard, owner, wanted, epoch, isHeld]) => ({ shard, owner, wanted, epoch, isHeld }));
+    return rows.map(([shard, owner, wanted, epoch, isHeld, writes]) => {
+      const hasLostWrites = writes < (acknowledged.get(writerKey({ shard, epoch })) ?? 0);
+      return { shard, owner, wanted, epoch, isHeld, hasLostWrites };
+    });
+  }
+
+  async replicas(): Promise<readonly string[]> {
+    const rows = await this.#database.query<[string]>(
+      `SELECT name FROM ${this.#table('replica')} WHERE until > clock_timestamp() ORDER BY name`,
+    );
+    return rows.map(([name]) => name);
+  }
+
+  async pin(shard: number, replica: string | undefined): Promise<boolean> {
+    return this.#database.transaction(async (client) => {
+      await client.query(`INSERT INTO shared_value VALUES ($1, '{}') ON CONFLICT DO NOTHING`, [pinsName]);
+      const text = 'SELECT value FROM shared_value WHERE name = $1 FOR UPDATE';
+      const { rows } = await client.query<{ readonly value: Buffer }>(text, [pinsName]);
+      if (replica !== undefined) {
+        const given = await client.query(
+          `UPDATE shard SET wanted = $2, moved = clock_timestamp() WHERE id = $1 AND EXISTS (SELECT FROM replica
+            WHERE name = $2 AND until > clock_timestamp() AND known[$1::int + 1] > 0) RETURNING id`,
+          [shard, replica],
+        );
+        if (given.rows.length === 0) return false;
+      }
+      const { [shard]: _before, ...others } = readPins(rows[0]?.value);
+      const pins = replica === undefined ? others : { ...others, [shard]: replica };
+      await client.query('UPDATE shared_value SET value = $2 WHERE name = $1', [
+        pinsName,
+        Buffer.from(JSON.stringify(pins)),
+      ]);
+      return true;
+    });
   }
 
   async plan(decide: (situation: Situation) => readonly Assignment[]): Promise<boolean> {
@@ -61,20 +106,26 @@ export class PostgresLeases implements Leases {
       if (turn.rows.length === 0) return false;
       await client.query('UPDATE planner SET at = clock_timestamp()');
       const replicas = await client.query<Situation['replicas'][number] & { readonly rates: readonly number[] }>(
-        'SELECT name, weight, known, rates FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name',
+        `SELECT name, weight, known, rates, until < clock_timestamp() + ${ms(leaseMs - lateMs)} AS "isSilent"
+        FROM replica WHERE known IS NOT NULL AND until > clock_timestamp() ORDER BY name`,
       );
-      const shards = await client.query<
-        Situation['shards'][number] & { readonly owner: string; readonly late: boolean }
-      >(
+      const shards = await client.query<Situation['shards'][number] & { readonly late: boolean }>(
         `SELECT s.id AS shard, s.owner, s.wanted, coalesce(f.rows, 0)::float8 AS rows,
           coalesce(s.moved > clock_timestamp() - ${ms(movesMs)}, false) AS late
         FROM shard s LEFT JOIN (SELECT shard, sum(objects) AS rows FROM follow GROUP BY shard) f ON f.shard = s.id
         ORDER BY s.id`,
       );
+      const text = 'SELECT value FROM shared_value WHERE name = $1';
+      const pinned = await client.query<{ readonly value: Buffer }>(text, [pinsName]);
+      const pins = readPins(pinned.rows[0]?.value);
       const rates = new Map(replicas.rows.map((replica) => [replica.name, replica.rates]));
       const made = decide({
         replicas: replicas.rows,
-        shards: shards.rows.map((row) => ({ ...row, rate: rates.get(row.owner)?.[row.shard] ?? 0 })),
+        shards: shards.rows.map((row) => ({
+          ...row,
+          rate: rates.get(row.owner)?.[row.shard] ?? 0,
+          isPinned: row.wanted !== '' && pins[row.shard] === row.wanted,
+        })),
         lately: shards.rows.filter(({ late }) => late).length,
       });
       if (made.length === 0) return true;
@@ -89,7 +140,7 @@ export class PostgresLeases implements Leases {
 
   async take(replica: string, shards: readonly number[]): Promise<readonly ShardWriter[]> {
     const rows = await this.#database.query<[number, number]>(
-      `UPDATE ${this.#table('shard')} s SET owner = $1, epoch = epoch + 1, taken = clock_timestamp()
+      `UPDATE ${this.#table('shard')} s SET owner = $1, epoch = greatest(epoch + 1, ${clockUs}), taken = clock_timestamp()
       WHERE id = ANY($2::int2[]) AND wanted = $1 AND (owner IN ('', $1)
         OR NOT EXISTS (SELECT FROM ${this.#table('replica')} r WHERE r.name = s.owner)) RETURNING id, epoch`,
       [replica, shards],
@@ -123,7 +174,7 @@ export class PostgresLeases implements Leases {
           AS v (uid, shard, epoch, info, numbers)
         JOIN ${this.#table('shard')} s ON s.id = v.shard AND s.epoch = v.epoch
       ), next AS (
-        UPDATE ${this.#table('told_stamp')} SET last = last + 1 WHERE one RETURNING last
+        UPDATE ${this.#table('told_stamp')} SET last = greatest(last + 1, ${clockUs}) WHERE one RETURNING last
       )
       INSERT INTO ${this.#table('told')} AS t (uid, shard, epoch, stamp, info_stamp, info, numbers)
       SELECT v.uid, v.shard, v.epoch, next.last, CASE WHEN v.info IS NULL THEN 0 ELSE next.last END,
@@ -163,6 +214,13 @@ export class PostgresLeases implements Leases {
   #table(name: string): string {
     return `${this.#database.schema}.${name}`;
   }
+}
+
+/** Which replica each pinned shard was given to. A pin ends with the replica, because no other ever has its name. */
+type Pins = Readonly<Record<number, string>>;
+
+function readPins(kept: Buffer | undefined): Pins {
+  return kept === undefined ? {} : (JSON.parse(kept.toString()) as Pins);
 }
 
 function countByShard(uids: readonly string[]): readonly number[] {

@@ -38,9 +38,8 @@ export async function readRaw(
   if (rows.length === 0) return new Map();
   const ids = Float64Array.from(rows, ({ id }) => id);
   const incs = Int32Array.from(rows, ({ slot }) => slot.incarnation.number);
-  const copied = await snapshot.copied(
-    `SELECT b.id, b.raw FROM ${listed(snapshot, { ids, incs })} JOIN body b ON b.shard = j.shard AND b.id = j.id`,
-  );
+  const list = listed(snapshot, { ids, incs });
+  const copied = await snapshot.copied(`SELECT j.id, b.raw FROM ${list.from} CROSS JOIN ${lookUp('body', 'b', list)}`);
   return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
 }
 
@@ -63,14 +62,31 @@ function countOfChunk(lengths: Int32Array): number {
   return count;
 }
 
-/** SQL for a list of rows, `j(shard, id, place)`. It is built from numbers only. */
-function listed({ catalog }: Snapshot, { ids, incs }: RowIds): string {
+/** A list of rows in SQL. It is built from numbers only. */
+interface ListedRows {
+  /** SQL for `j(shard, id, place)`. */
+  readonly from: string;
+  /** SQL for an array of the shards of these rows. */
+  readonly shards: string;
+}
+
+function listed({ catalog }: Snapshot, { ids, incs }: RowIds): ListedRows {
   const shards = Array.from(incs, (inc) => catalog.byNumber.get(inc)!.shard);
   const numbers = (all: Iterable<number>): string => `'{${Array.from(all, wholeNumber).join(',')}}'`;
   // Inside SELECT, the planner does not know how long the arrays are. If it knew, it would choose to read whole tables
   // for a thousand rows.
-  return `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
+  const from = `unnest((SELECT ${numbers(shards)}::int2[]), (SELECT ${numbers(ids)}::int8[]))
     WITH ORDINALITY j(shard, id, place)`;
+  return { from, shards: `${numbers(new Set(shards))}::int2[]` };
+}
+
+/**
+ * SQL that looks up the listed row in a table. A join of two partitioned tables takes 6 to 15 ms of planning. Looked up
+ * like this, in the partitions of these shards only, both tables take 0.2 to 0.6 ms.
+ */
+function lookUp(table: 'obj' | 'body', as: string, { shards }: ListedRows, condition = 'true'): string {
+  return `LATERAL (SELECT * FROM ${table} WHERE ${condition} AND ${table}.shard = ANY(${shards})
+    AND ${table}.shard = j.shard AND ${table}.id = j.id LIMIT 1) ${as}`;
 }
 
 function wholeNumber(value: number): string {
@@ -78,24 +94,24 @@ function wholeNumber(value: number): string {
   return String(value);
 }
 
-function rowsNow(list: string): string {
-  return `SELECT o.t, o.inc, o.namespace, o.name, o.uid, b.raw FROM ${list}
-    JOIN obj o ON o.shard = j.shard AND o.id = j.id JOIN body b ON b.shard = j.shard AND b.id = j.id ORDER BY j.place`;
+function rowsNow(list: ListedRows): string {
+  return `SELECT o.t, o.inc, o.namespace, o.name, o.uid, b.raw FROM ${list.from}
+    CROSS JOIN ${lookUp('obj', 'o', list)} CROSS JOIN ${lookUp('body', 'b', list)} ORDER BY j.place`;
 }
 
 /**
  * SQL for rows as they were at time `sequence`, taken from their first change after it. Rows that were added later are
  * left out.
  */
-function rowsBefore(list: string, sequence: number): string {
-  const first = `SELECT * FROM change c WHERE c.id = j.id AND c.sequence > ${wholeNumber(sequence)}
+function rowsBefore(list: ListedRows, sequence: number): string {
+  const first = `SELECT * FROM change c WHERE c.id = j.id AND c.shard = j.shard AND c.sequence > ${wholeNumber(sequence)}
     ORDER BY c.sequence LIMIT 1`;
   return `SELECT coalesce(c.t, o.t) AS t, coalesce(c.inc, o.inc) AS inc,
       coalesce(c.namespace, o.namespace) AS namespace, coalesce(c.name, o.name) AS name, coalesce(c.uid, o.uid) AS uid,
       CASE WHEN c.id IS NULL THEN b.raw ELSE x.raw END AS raw
-    FROM ${list} LEFT JOIN LATERAL (${first}) c ON true
-    LEFT JOIN obj o ON c.id IS NULL AND o.shard = j.shard AND o.id = j.id
-    LEFT JOIN body b ON c.id IS NULL AND b.shard = j.shard AND b.id = j.id
+    FROM ${list.from} LEFT JOIN LATERAL (${first}) c ON true
+    LEFT JOIN ${lookUp('obj', 'o', list, 'c.id IS NULL')} ON true
+    LEFT JOIN ${lookUp('body', 'b', list, 'c.id IS NULL')} ON true
     LEFT JOIN change_body x ON x.shard = j.shard AND x.id = j.id AND x.before_at = c.before_at
     WHERE (c.id IS NULL AND b.id IS NOT NULL) OR c.kind <> ${changeKind.added}
     ORDER BY j.place`;

@@ -1,7 +1,6 @@
 // Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Only that way does the driver give bytes without converting them
 // from hexadecimal text. https://www.postgresql.org/docs/15/sql-copy.html
-import type { ClientBase } from 'pg';
-import { to } from 'pg-copy-streams';
+import type { ClientBase, Connection, Submittable } from 'pg';
 
 /** The fields of a row; undefined for NULL. */
 export type CopyRow = readonly (Buffer | undefined)[];
@@ -13,13 +12,46 @@ const flagsBytes = 4;
  * Runs a query through COPY. Easy to get wrong: COPY takes no parameters, so anything put into the text of the query is
  * executed as SQL.
  * @param query may contain only numbers and names that this program has made
+ * @throws DatabaseError (rejects) what the server refuses, or Error when the connection is lost
  */
 export async function copyRows(client: ClientBase, query: string): Promise<readonly CopyRow[]> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of client.query(to(`COPY (${query}) TO STDOUT (FORMAT binary)`))) {
-    chunks.push(chunk as Buffer);
+  const copied = await new Promise<Buffer>((resolve, reject) => {
+    client.query(new CopyOut(`COPY (${query}) TO STDOUT (FORMAT binary)`, resolve, reject));
+  });
+  return readRows(copied);
+}
+
+/** The driver calls these methods for the messages of the server. */
+class CopyOut implements Submittable {
+  readonly #text: string;
+  readonly #resolve: (copied: Buffer) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(text: string, resolve: (copied: Buffer) => void, reject: (error: unknown) => void) {
+    this.#text = text;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
-  return readRows(Buffer.concat(chunks));
+
+  submit(connection: Connection): void {
+    connection.query(this.#text);
+  }
+
+  handleCopyData({ chunk }: { readonly chunk: Uint8Array }): void {
+    // The driver writes later messages over this one.
+    this.#chunks.push(Buffer.from(chunk));
+  }
+
+  handleCommandComplete(): void {}
+
+  handleError(error: unknown): void {
+    this.#reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#resolve(Buffer.concat(this.#chunks));
+  }
 }
 
 function readRows(copied: Buffer): readonly CopyRow[] {

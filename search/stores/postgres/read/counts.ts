@@ -1,6 +1,7 @@
 // Counts the rows of a question, in total or by cluster, namespace or type. Counters are used only where they give the
 // same result as reading the rows.
 import type { BodyLooks } from '../../body-budget.ts';
+import type { NamedFacet } from '../../store.ts';
 import { countExtent, countExtents, isWithoutParts } from './extent-counts.ts';
 import { partsOf } from './extents.ts';
 import type { FoundRow } from './key-order.ts';
@@ -19,14 +20,14 @@ export async function countRows(snapshot: Snapshot, question: Question, looks: B
 }
 
 /**
- * The number of rows for each cluster, namespace or type.
+ * The number of rows for each cluster, namespace, both or type.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function countBy(
   snapshot: Snapshot,
   question: Question,
   looks: BodyLooks,
-  by: 'cluster' | 'namespace' | 'type',
+  by: NamedFacet,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => n > 0 && counts.set(value, (counts.get(value) ?? 0) + n);
@@ -34,21 +35,23 @@ export async function countBy(
   await eachPlan(snapshot, question, looks, {
     plan: async (plan) => {
       if (by === 'type') add(plan.type, await countPlan(snapshot, plan));
-      else if (by === 'cluster') {
-        const groups = await countGroups<number>(snapshot, plan, 'inc');
-        for (const [inc, n] of groups) add(byNumber.get(inc)!.cluster, n);
-      } else {
-        for (const [namespace, n] of await countGroups<Buffer>(snapshot, plan, 'namespace'))
-          add(namespace.toString(), n);
+      else {
+        for (const [inc, namespace, n] of await countGroups(snapshot, plan, by))
+          add(valueOf(byNumber.get(inc)?.cluster ?? '', namespace.toString(), by), n);
       }
     },
     rows: async (rows) => {
       for (const { type, slot } of rows) {
-        add(by === 'type' ? type : by === 'namespace' ? slot.namespace : slot.incarnation.cluster, 1);
+        add(by === 'type' ? type : valueOf(slot.incarnation.cluster, slot.namespace, by), 1);
       }
     },
   });
   return counts;
+}
+
+function valueOf(cluster: string, namespace: string, by: Exclude<NamedFacet, 'type'>): string {
+  if (by === 'cluster/namespace') return `${cluster}/${namespace}`;
+  return by === 'namespace' ? namespace : cluster;
 }
 
 /** Gets the plans of a question, or its rows when bodies decide which rows match. */
@@ -108,21 +111,30 @@ async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {
   return n;
 }
 
-async function countGroups<Value extends number | Buffer>(
+/** Columns that are grouped by; the place of the other is filled with what no row has. */
+const groupColumns: Readonly<Record<Exclude<NamedFacet, 'type'>, string>> = {
+  cluster: `o.inc, ''::bytea AS namespace`,
+  namespace: '0 AS inc, o.namespace',
+  'cluster/namespace': 'o.inc, o.namespace',
+};
+
+type Group = readonly [inc: number, namespace: Buffer, rows: number];
+
+/** The rows of a plan by incarnation, namespace or both. A group may occur several times. */
+async function countGroups(
   snapshot: Snapshot,
   plan: TypePlan,
-  column: 'inc' | 'namespace',
-): Promise<readonly (readonly [Value, number])[]> {
+  by: Exclude<NamedFacet, 'type'>,
+): Promise<readonly Group[]> {
   const { extent } = plan;
+  const columns = groupColumns[by];
   if (!isExtentOnly(plan)) {
-    const { text, values } = selectRows(`o.${column}`, rowParts(snapshot, plan));
-    return snapshot.rows({ text: `SELECT o.${column}, count(*) FROM (${text}) o GROUP BY 1`, values });
+    const { text, values } = selectRows(columns, rowParts(snapshot, plan));
+    return snapshot.rows({ text: `SELECT o.inc, o.namespace, count(*) FROM (${text}) o GROUP BY 1, 2`, values });
   }
-  const singles = extent.singles.map((row) => {
-    return [(column === 'inc' ? row.inc : Buffer.from(row.namespace)) as Value, 1] as const;
-  });
+  const singles = extent.singles.map(({ inc, namespace }): Group => [inc, Buffer.from(namespace), 1]);
   if (isWithoutParts(extent)) return singles;
-  const { text, values } = selectRows(`o.${column}, o.n`, partsOf(snapshot, extent, 'counter'));
-  const grouped = { text: `SELECT o.${column}, sum(o.n)::int8 FROM (${text}) o GROUP BY 1`, values };
-  return [...(await snapshot.rows<readonly [Value, number]>(grouped)), ...singles];
+  const { text, values } = selectRows(`${columns}, o.n`, partsOf(snapshot, extent, 'counter'));
+  const grouped = `SELECT o.inc, o.namespace, sum(o.n)::int8 FROM (${text}) o GROUP BY 1, 2`;
+  return [...(await snapshot.rows<Group>({ text: grouped, values })), ...singles];
 }

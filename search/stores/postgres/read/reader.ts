@@ -2,10 +2,11 @@
 // a page, which are read in chunks as the consumer asks for them.
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { RowScope } from '../../../rights/scope.ts';
-import { typeKey, type ResourceType, type TypeInfo } from '../../../types.ts';
+import { typeKey, type ResourceType } from '../../../types.ts';
 import { indexVersionsOf } from '../../index-version.ts';
 import { BodyBudget, type BodyLimits } from '../../body-budget.ts';
 import { compareKeys } from '../../text-order.ts';
+import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import type { IndexStore, Page, PageRequest, ReadPoint, RowRead, StoredType, StoredVersion } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
 import { readBodies, type BodyChunk, type PageRows } from './bodies.ts';
@@ -20,7 +21,7 @@ import { piece } from './sql.ts';
 export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
 
 export interface ReaderOptions {
-  readonly database: Pick<Database, 'transaction'>;
+  readonly database: Pick<Database, 'reading'>;
   readonly storeId: string;
   /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits | undefined;
@@ -108,17 +109,12 @@ async function* chunksOf(
 async function storedTypes({ rows, catalog }: Snapshot, incarnation?: string): Promise<readonly StoredType[]> {
   const only = incarnation === undefined ? undefined : catalog.incarnations.get(incarnation);
   if (incarnation !== undefined && only === undefined) return [];
-  const found = await rows<readonly [string, string, string, string, number, number, string]>(
+  const found = await rows<FollowRow>(
     piece(`SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
       FROM follow f JOIN incarnation i ON i.id = f.inc
       ${only === undefined ? '' : `WHERE f.shard = ${only.shard} AND f.inc = ${only.number}`} ORDER BY f.t, f.inc`),
   );
-  return found.map(([id, cluster, info, resourceVersion, confirmedAtMs, objects, resume]) => ({
-    incarnation: { id, cluster },
-    type: JSON.parse(info) as TypeInfo,
-    position: { resourceVersion, confirmedAtMs, ...(resume === '' ? {} : { resume }) },
-    objects,
-  }));
+  return storedTypesOf(found);
 }
 
 /** How many rows are fetched at a time. */

@@ -5,7 +5,7 @@ import type { ClientBase } from 'pg';
 import type { Database } from '../connection/database.ts';
 import { readCatalog, type Catalog } from './catalog.ts';
 import { copyRows, type CopyRow } from './copy-rows.ts';
-import { numbered, piece, type Piece } from './sql.ts';
+import { numbered, type Piece } from './sql.ts';
 
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
@@ -30,9 +30,7 @@ export interface Snapshot {
 /** Runs `work` in its own transaction. */
 export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>) => Promise<T>;
 
-const point = piece(
-  'SELECT q.last, q.rights, q.catalog, s.trimmed FROM sequencer q CROSS JOIN store s WHERE q.one AND s.one',
-);
+const point = 'SELECT q.last, q.rights, q.catalog, s.trimmed FROM sequencer q CROSS JOIN store s WHERE q.one AND s.one';
 
 /** Parallel workers are off: those of one question would slow down other questions. */
 const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -42,18 +40,17 @@ const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
  * Makes the function that runs work in a read-only transaction.
  * @param database its connections must read int8 as a number
  */
-export function snapshotsOf(database: Pick<Database, 'transaction'>): InSnapshot {
+export function snapshotsOf(database: Pick<Database, 'reading'>): InSnapshot {
   let catalog: Catalog | undefined;
   return (work) =>
-    database.transaction(async (client) => {
+    database.reading(settings, point, async (client, [row]) => {
       const rows = rowsOf(client);
-      const [row] = await rows<readonly [number, number, number, number]>(point);
-      const [sequence, rights, version, trimmed] = row!;
+      const [sequence, rights, version, trimmed] = row as readonly [number, number, number, number];
       if (catalog?.version !== version) catalog = await readCatalog(rows, version);
       let number = 0;
       const copied = (query: string): Promise<readonly CopyRow[]> => copyRows(client, query);
       return work({ catalog, sequence, rights, trimmed, rows, copied, newNumber: () => ++number });
-    }, settings);
+    });
 }
 
 function rowsOf(client: ClientBase): Snapshot['rows'] {

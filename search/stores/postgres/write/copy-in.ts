@@ -8,7 +8,6 @@ import { pipeline } from 'node:stream/promises';
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)]);
 const trailer = Buffer.from([0xff, 0xff]);
 const nothing = Buffer.from([0xff, 0xff, 0xff, 0xff]);
-const int8Oid = 20;
 
 /** One column of a row: its bytes, or null for NULL. */
 export type Field = Uint8Array | null;
@@ -29,13 +28,6 @@ export function int8(value: number | bigint): Buffer {
   const bytes = Buffer.allocUnsafe(8);
   bytes.writeBigInt64BE(BigInt(value));
   return bytes;
-}
-
-/** An int8[] with one dimension and no nulls, in PostgreSQL's binary format. */
-export function int8Array(values: readonly bigint[]): Buffer {
-  if (values.length === 0) return Buffer.concat([int4(0), int4(0), int4(int8Oid)]);
-  const head = [1, 0, int8Oid, values.length, 1].map(int4);
-  return Buffer.concat([...head, ...values.flatMap((value) => [int4(8), int8(value)])]);
 }
 
 /** Copies rows into a table. @param into table and columns, such as `obj (id, name)` */

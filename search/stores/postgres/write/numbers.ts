@@ -1,28 +1,16 @@
 // Gives out numbers for types and incarnations, and ids for new rows. Numbers are inserted outside of write
-// transactions, so that no writer waits for another one, and they never change. Of an incarnation only the cluster's
-// name can change.
+// transactions, so that no writer waits for another one. What was inserted can be lost when a standby takes over, so
+// each write checks its numbers (seal.ts). Of an incarnation only the cluster's name can change.
 import type { ClientBase } from 'pg';
 
 import type { Incarnation, TypeKey } from '../../../types.ts';
 import type { Database } from '../connection/database.ts';
 import { idBlock } from '../schema.ts';
 
-interface IdRange {
-  next: number;
-  left: number;
-}
-
-export interface ClaimedIds {
-  readonly newId: () => number;
-  readonly giveBack: () => void;
-}
-
 export class Numbers {
   readonly #database: Database;
   readonly #types = new Map<TypeKey, number>();
   readonly #incarnations = new Map<string, { readonly number: number; cluster: string }>();
-  /** Ids that this process has claimed and not used yet. */
-  readonly #free: IdRange[] = [];
 
   constructor(database: Database) {
     this.#database = database;
@@ -71,30 +59,33 @@ export class Numbers {
     return row?.[0];
   }
 
-  /** Claims at least `count` row ids that no row ever had, for one transaction. Unused ids must be given back. */
-  async claimIds(client: Pick<ClientBase, 'query'>, count: number): Promise<ClaimedIds> {
-    const mine: IdRange[] = [];
-    let have = 0;
-    while (have < count && this.#free.length > 0) {
-      mine.push(this.#free.pop()!);
-      have += mine.at(-1)!.left;
-    }
-    if (have < count) {
-      const { rows } = await client.query<{ next: number }>(
-        `SELECT nextval('row_id') AS next FROM generate_series(1, $1)`,
-        [Math.ceil((count - have) / idBlock)],
-      );
-      for (const { next } of rows) mine.push({ next, left: idBlock });
-    }
-    return {
-      newId: () => {
-        while (mine.at(-1)?.left === 0) mine.pop();
-        const range = mine.at(-1);
-        if (range === undefined) throw new Error('more ids are used than were claimed');
-        range.left--;
-        return range.next++;
-      },
-      giveBack: () => void this.#free.push(...mine.filter(({ left }) => left > 0)),
+  /**
+   * Forgets what it knows: a write has failed, and the database may have lost numbers that it has given out, as a
+   * standby that was behind when it took over.
+   */
+  forget(): void {
+    this.#types.clear();
+    this.#incarnations.clear();
+  }
+
+  /**
+   * Claims row ids that no row ever had.
+   * @param client of the transaction that uses them: a database that loses the claim has lost the rows, too
+   * @returns gives one id at each call, at most `count` in all
+   */
+  async claimIds(client: Pick<ClientBase, 'query'>, count: number): Promise<() => number> {
+    const { rows: blocks } =
+      count === 0
+        ? { rows: [] }
+        : await client.query<{ next: number }>(`SELECT nextval('row_id') AS next FROM generate_series(1, $1)`, [
+            Math.ceil(count / idBlock),
+          ]);
+    let used = 0;
+    return () => {
+      if (used === count) throw new Error('more ids are used than were claimed');
+      const id = blocks[Math.floor(used / idBlock)]!.next + (used % idBlock);
+      used += 1;
+      return id;
     };
   }
 

@@ -1,12 +1,20 @@
-// The last statement of a write. It checks that each writer still owns its shard, takes numbers for the changes from
+// The last statement of a write. It checks that each writer still owns its shard and that the
+// database has all it has acknowledged, takes numbers for the changes from
 // the sequencer, and writes the log. The sequencer's row is locked until the commit is visible, so whoever sees a
-// number also sees every change up to it. All values are sent to the server before the lock is taken.
-import type { ClientBase } from 'pg';
+// number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server
+// before the lock is taken, so no other writer waits for this process.
+import type { ClientBase, DatabaseError } from 'pg';
 
+import type { TypeKey } from '../../../types.ts';
 import { FencedError } from '../../fenced-error.ts';
 import { isRightsType } from '../../rights-types.ts';
 import type { ShardWriter } from '../../store.ts';
-import { changeKind } from '../schema.ts';
+import { sqlState, unavailable } from '../connection/errors.ts';
+import { changeKind, clockUs, numbersLost, shardsLostState } from '../schema.ts';
+import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
+import { targetArrays } from './find.ts';
+import { writerKey, type WriteBounds } from './lease-writes.ts';
+import { run, type Statement } from './pipeline.ts';
 import type { LogRow } from './write-set.ts';
 
 /**
@@ -24,91 +32,129 @@ export class ShardsLostError extends FencedError {
 }
 
 export interface Seal {
-  readonly writers: readonly ShardWriter[];
+  readonly writers: readonly (ShardWriter & WriteBounds)[];
+  /** The numbers that the transaction has written, with what they stand for. */
+  readonly types: ReadonlyMap<number, TypeKey>;
+  readonly incarnations: ReadonlyMap<number, string>;
+  /** In microseconds: changes get later times than this. */
+  readonly afterUs: number;
   readonly log: readonly LogRow[];
   /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
 }
 
-export function writerKey({ shard, epoch }: ShardWriter): string {
-  return `${shard}/${epoch}`;
+/** What the last statement of a write did. */
+export interface Sealed {
+  /** Time of the last change in microseconds; undefined when nothing changed. */
+  readonly lastUs: number | undefined;
+  /** Milliseconds until the sequencer gave numbers, as the server measured them; 0 when none were needed. */
+  readonly waitMs: number;
+  /** How many transactions each writer has committed with this one, by {@link writerKey}. */
+  readonly writes: ReadonlyMap<string, number>;
 }
-
-/** SQL that checks the shards: `held.n` is the number of writers that still own theirs. */
-const fence = `fence AS (
-    UPDATE shard SET epoch = w.epoch FROM unnest($1::int2[], $2::int8[]) AS w (id, epoch)
-    WHERE shard.id = w.id AND shard.epoch = w.epoch RETURNING shard.id, w.epoch
-  ), held AS (SELECT count(*) AS n FROM fence)`;
 
 /**
- * Checks the shards and writes the log.
- * @returns the time of the last change in microseconds; undefined when nothing changed
+ * Runs the statements of a write, then its last one, then COMMIT. All of them are sent together.
  * @throws ShardsLostError (rejects); the transaction must then be rolled back
+ * @throws GatewayError (rejects) when the database has lost numbers of types or incarnations that it has given out
  */
-export async function seal(
-  client: ClientBase,
-  { writers, log, beforeAt, catalogGrew }: Seal,
-): Promise<number | undefined> {
+export async function commitSealed(client: ClientBase, statements: readonly Statement[], of: Seal): Promise<Sealed> {
+  const last = seal(of);
+  try {
+    const rows = await run(client, [...statements, ...last, { text: 'COMMIT', values: [] }]);
+    if (last.length === 0) return { lastUs: undefined, waitMs: 0, writes: new Map() };
+    const [lastUs, waitMs, writes] = rows.at(-2)![0]!;
+    return {
+      lastUs: of.log.length === 0 ? undefined : Number(lastUs),
+      waitMs: Number(waitMs),
+      writes: new Map(
+        writes
+          ?.split(',')
+          .map((each) => each.split(' ') as [string, string])
+          .map(([key, n]) => [key, Number(n)]),
+      ),
+    };
+  } catch (error) {
+    if (sqlState(error) !== shardsLostState) throw error;
+    const detail = (error as DatabaseError).detail!;
+    if (detail === numbersLost) throw unavailable('has lost numbers that it gave out: it is written anew');
+    throw new ShardsLostError(new Set(detail.split(' ')));
+  }
+}
+
+function isSequenced({ log, catalogGrew }: Seal): boolean {
+  return log.length > 0 || catalogGrew;
+}
+
+/** The last statement before COMMIT; none when there is nothing to check and nothing to write. */
+function seal(of: Seal): readonly Statement[] {
+  const { types, incarnations, afterUs, catalogGrew } = of;
   // In the same order everywhere: two transactions that lock the same rows then wait for each other, and not for ever.
-  const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()].sort(
+  const writers = [...new Map(of.writers.map((writer) => [writerKey(writer), writer])).values()].sort(
     (one, other) => one.shard - other.shard,
   );
-  const isSequenced = log.length > 0 || catalogGrew;
-  if (!isSequenced && distinct.length === 0) return undefined;
-  const fenceValues = [distinct.map(({ shard }) => shard), distinct.map(({ epoch }) => epoch)];
-  const { rows } = isSequenced
-    ? await client.query<SealRow>(sealText, [
-        ...fenceValues,
-        distinct.length,
-        ...logValues(log, beforeAt),
-        catalogGrew ? 1 : 0,
-      ])
-    : await client.query<SealRow>(
-        `WITH ${fence} SELECT ARRAY(SELECT id || '/' || epoch FROM fence) AS held, NULL AS last`,
-        fenceValues,
-      );
-  const held = new Set(rows[0]!.held);
-  const lost = distinct.map(writerKey).filter((key) => !held.has(key));
-  if (lost.length > 0) throw new ShardsLostError(new Set(lost));
-  return log.length === 0 ? undefined : rows[0]!.last!;
+  if (!isSequenced(of) && writers.length === 0) return [];
+  const fenceValues = [
+    int2s(writers.map(({ shard }) => shard)),
+    ...(['epoch', 'least', 'most'] as const).map((what) => int8s(writers.map((writer) => writer[what]))),
+    ...[types, incarnations].flatMap((numbers) => [int4s([...numbers.keys()]), texts([...numbers.values()])]),
+  ];
+  if (!isSequenced(of)) return [{ text: `WITH ${fence} SELECT NULL, 0, ${written} FROM held`, values: fenceValues }];
+  const values = [...fenceValues, ...logValues(of), catalogGrew ? 't' : 'f', String(afterUs)];
+  return [{ text: sealText, values }];
 }
 
-interface SealRow {
-  readonly held: readonly string[];
-  readonly last: number | null;
-}
+/**
+ * SQL that checks the shards and the numbers. It fails when a writer no longer owns its shard or the database has lost
+ * writes of it, and when a number does not stand for what it stood for when it was given out (`refuse_lost` in
+ * schema.ts).
+ */
+const fence = `w AS (SELECT * FROM unnest($1::int2[], $2::int8[], $3::int8[], $4::int8[]) AS w (id, epoch, least, most)),
+  fence AS (
+    UPDATE shard SET writes = shard.writes + 1 FROM w
+    WHERE shard.id = w.id AND shard.epoch = w.epoch AND shard.writes BETWEEN w.least AND w.most
+    RETURNING shard.id, shard.epoch, shard.writes
+  ), known AS (
+    SELECT (SELECT count(*) FROM unnest($5::int4[], $6::text[]) AS k (id, key) JOIN type USING (id, key))
+      + (SELECT count(*) FROM unnest($7::int4[], $8::text[]) AS k (id, incarnation) JOIN incarnation USING (id, incarnation))
+      AS n
+  ), held AS MATERIALIZED (
+    SELECT CASE WHEN (SELECT count(*) FROM fence) < cardinality($1::int2[]) THEN refuse_lost((
+        SELECT string_agg(w.id || '/' || w.epoch, ' ') FROM w WHERE (w.id, w.epoch) NOT IN (SELECT id, epoch FROM fence)
+      )) WHEN (SELECT n FROM known) < cardinality($5::int4[]) + cardinality($7::int4[]) THEN refuse_lost('${numbersLost}')
+      ELSE true END AS ok
+  )`;
+const written = `(SELECT string_agg(id || '/' || epoch || ' ' || writes, ',') FROM fence)`;
 
 /** A change of the catalog alone takes no number from the sequencer. */
-const sealText = `WITH ${fence}, clock AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8 AS us
-  ), seq AS (
-    UPDATE sequencer q SET last = CASE WHEN $4::int8 = 0 THEN q.last ELSE greatest(q.last + $4::int8, clock.us) END,
-      rights = CASE WHEN $5::int8 = 0 THEN q.rights ELSE greatest(q.last + $4::int8, clock.us) - $4::int8 + $5::int8 END,
-      catalog = q.catalog + $15::int8
-    FROM held, clock WHERE q.one AND held.n = $3::int8 RETURNING q.last
+const sealText = `WITH ${fence}, clock AS MATERIALIZED (SELECT ${clockUs} AS us), seq AS (
+    UPDATE sequencer q SET
+      last = CASE WHEN $9::int8 = 0 THEN q.last ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) END,
+      rights = CASE WHEN $10::int8 = 0 THEN q.rights
+        ELSE greatest(q.last + $9::int8, $21::int8 + $9::int8, clock.us) - $9::int8 + $10::int8 END,
+      catalog = CASE WHEN $20::bool THEN greatest(q.catalog + 1, clock.us) ELSE q.catalog END
+    FROM held, clock WHERE q.one AND held.ok RETURNING q.last
   ), logged AS (
     INSERT INTO change (sequence, id, before_at, t, inc, shard, kind, namespace, name, uid)
-    SELECT seq.last - $4::int8 + e.at, e.id, CASE WHEN e.kind = ${changeKind.added} THEN NULL ELSE $6::int8 END,
+    SELECT seq.last - $9::int8 + e.at, e.id, CASE WHEN e.kind = ${changeKind.added} THEN NULL ELSE $11::int8 END,
       e.t, e.inc, e.shard, e.kind, e.namespace, e.name, e.uid
-    FROM seq, unnest($7::int8[], $8::int4[], $9::int4[], $10::int2[], $11::int2[], $12::bytea[], $13::bytea[], $14::bytea[])
-      WITH ORDINALITY AS e (id, t, inc, shard, kind, namespace, name, uid, at)
+    FROM seq, unnest($12::int8[], $13::int2[], $14::int4[], $15::int4[], $16::int2[], $17::bytea[], $18::bytea[], $19::bytea[])
+      WITH ORDINALITY AS e (id, shard, inc, t, kind, namespace, name, uid, at)
   )
-  SELECT ARRAY(SELECT id || '/' || epoch FROM fence) AS held, (SELECT last FROM seq) AS last`;
+  SELECT last, extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000, ${written} FROM seq`;
 
-function logValues(log: readonly LogRow[], beforeAt: number): readonly unknown[] {
+function logValues({ log, beforeAt }: Seal): Statement['values'] {
   return [
-    log.length,
+    String(log.length),
     // Position of the last change of an RBAC object, counted from 1; 0 when there is none.
-    1 + log.findLastIndex(({ target }) => isRightsType(target.type)),
-    beforeAt,
-    log.map(({ id }) => id),
-    log.map(({ target }) => target.t),
-    log.map(({ target }) => target.inc),
-    log.map(({ target }) => target.shard),
-    log.map(({ kind }) => kind),
-    log.map(({ namespace }) => namespace),
-    log.map(({ name }) => name),
-    log.map(({ uid }) => uid),
+    String(1 + log.findLastIndex(({ target }) => isRightsType(target.type))),
+    String(beforeAt),
+    int8s(log.map(({ id }) => id)),
+    ...targetArrays(log.map(({ target }) => target)),
+    int2s(log.map(({ kind }) => kind)),
+    byteas(log.map(({ namespace }) => namespace)),
+    byteas(log.map(({ name }) => name)),
+    byteas(log.map(({ uid }) => uid)),
   ];
 }

@@ -7,10 +7,25 @@ import type { TypeKey } from '../../../types.ts';
 import type { RowWrite } from '../../store.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
 
+/**
+ * Numbers of terms that were asked for lately. Most rows have the same few terms, and a digest takes ten times as long.
+ */
+const known = new Map<string, bigint>();
+const mostKnown = 20_000;
+/** Longer texts are not kept: the map would take too much memory. */
+const longestKnown = 200;
+
 /** The signed number of a value of a label or path. @param path from {@link labelPath} or {@link fieldPath} */
 export function termId(type: TypeKey, path: string, value: string): bigint {
   // The lengths are part of the text, so that different parts which join to the same text get different numbers.
-  return hash('sha256', `${type.length} ${path.length} ${type}${path}${value}`, 'buffer').readBigInt64BE(0);
+  const text = `${type.length} ${path.length} ${type}${path}${value}`;
+  let id = known.get(text);
+  if (id === undefined) {
+    id = hash('sha256', text, 'buffer').readBigInt64BE(0);
+    if (known.size === mostKnown) known.clear();
+    if (text.length <= longestKnown) known.set(text, id);
+  }
+  return id;
 }
 
 /** A label or indexed value of a row, with its number. */
@@ -35,8 +50,4 @@ export function termsOf(type: TypeKey, { labels, terms }: Pick<RowWrite, 'labels
 /** The numbers in the text form of a PostgreSQL int8[]. */
 export function arrayText(ids: readonly bigint[]): string {
   return `{${ids.join()}}`;
-}
-
-export function arrayIds(text: string): readonly bigint[] {
-  return text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt);
 }

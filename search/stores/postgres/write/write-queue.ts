@@ -6,7 +6,8 @@ import { FencedError } from '../../fenced-error.ts';
 import type { TypeKey } from '../../../types.ts';
 import { sqlState } from '../connection/errors.ts';
 import { shardCount, shardOfIncarnation } from '../shard.ts';
-import { ShardsLostError, writerKey } from './seal.ts';
+import { writerKey } from './lease-writes.ts';
+import { ShardsLostError } from './seal.ts';
 import type { Write, Writer } from './writer.ts';
 
 interface Answer {

@@ -75,19 +75,33 @@ export interface NamespaceCount {
   n: number;
 }
 
-/**
- * How the row of table `follow` for a type in an incarnation changes. `objects` and `bytes` are added; null leaves a
- * column as it is.
- */
+/** The row of table `follow` for a type in an incarnation: what the type is, and up to where it was followed. */
+export interface FollowedType {
+  /** The type's `TypeInfo` as JSON. */
+  readonly info: string;
+  /** Empty until the first complete list was stored. */
+  readonly version: string;
+  readonly confirmedMs: number;
+  /** From where a watch can go on without a list; '' for nowhere. */
+  readonly resume: string;
+}
+
+/** The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are added to what it has. */
 export interface FollowChange {
   readonly target: Target;
+  /** The row as it is now; undefined when there is none. */
+  readonly before: FollowedType | undefined;
   info: string;
-  version: string | null;
-  confirmedMs: number | null;
-  /** '' for none; null, as the two above: what there was stays. */
-  resume: string | null;
+  version: string;
+  confirmedMs: number;
+  resume: string;
   objects: number;
   bytes: number;
+}
+
+/** The key of a row of table `follow` in a map. */
+export function followKey({ inc, t }: Pick<Target, 'inc' | 't'>): string {
+  return `${inc} ${t}`;
 }
 
 /** What a write did to an object. */
@@ -113,17 +127,31 @@ export class WriteSet {
     this.#newId = newId;
   }
 
-  /** The change of a type in an incarnation; all batches of that type add to one object. */
-  follow(target: Target, info: string): FollowChange {
-    const key = `${target.inc} ${target.t}`;
+  /**
+   * The change of a type in an incarnation; all batches of that type add to one object.
+   * @param before the row of table `follow` as it is now
+   */
+  follow(target: Target, info: string, before?: FollowedType): FollowChange {
+    const key = followKey(target);
     const known = this.follows.get(key);
     if (known !== undefined) {
       known.info = info;
       return known;
     }
-    const change = { target, info, version: null, confirmedMs: null, resume: null, objects: 0, bytes: 0 };
+    const { version = '', confirmedMs = 0, resume = '' } = before ?? {};
+    const change = { target, before, info, version, confirmedMs, resume, objects: 0, bytes: 0 };
     this.follows.set(key, change);
     return change;
+  }
+
+  /**
+   * Whether the catalog changes: a type is new or described differently, or the first complete list of it was stored or
+   * lost.
+   */
+  get changesCatalog(): boolean {
+    return this.follows
+      .values()
+      .some(({ info, version, before }) => info !== before?.info || (version === '') !== (before.version === ''));
   }
 
   delete(follow: FollowChange, key: { readonly namespace: string; readonly name: string }, found: FoundRow): void {

@@ -7,20 +7,15 @@ import { typeKey, type TypeKey } from '../../../types.ts';
 import type { RowWrite, ShardWriter, WriteBatch } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
 import { shardOfIncarnation } from '../shard.ts';
+import { int4s } from './arrays.ts';
+import { countRows, countTerms, writeFollows } from './count-statements.ts';
+import { find, nowUs, type Found, type SoughtKey } from './find.ts';
+import { writerKey, type LeaseWrites } from './lease-writes.ts';
 import { Numbers } from './numbers.ts';
-import { seal, type Seal } from './seal.ts';
-import {
-  countRows,
-  countTerms,
-  deleteRows,
-  findRows,
-  keepBodies,
-  nowUs,
-  writeFollows,
-  writeRows,
-  type SoughtKey,
-} from './statements.ts';
-import { WriteSet, type FollowChange, type FoundRow, type Target } from './write-set.ts';
+import { run, type Statement } from './pipeline.ts';
+import { copyNewRows, deleteRows, hasRowsToCopy, keepBodies, writeRows } from './row-statements.ts';
+import { commitSealed, ShardsLostError, type Sealed } from './seal.ts';
+import { followKey, WriteSet, type FollowChange, type FollowedType, type FoundRow, type Target } from './write-set.ts';
 
 /** A batch and, where shards have owners, the shard and epoch of its writer. */
 export interface Write {
@@ -44,6 +39,15 @@ const forgottenAtOnce = 2000;
  */
 const mostTextBytes = 512;
 
+/** What a write adds to what it has gathered. */
+interface SealedRest {
+  readonly writers: readonly ShardWriter[];
+  /** Ids by number. */
+  readonly incarnations: ReadonlyMap<number, string>;
+  readonly beforeAt: number;
+  readonly catalogGrew: boolean;
+}
+
 interface Planned {
   readonly batch: WriteBatch;
   readonly target: Target;
@@ -56,16 +60,24 @@ interface Planned {
   readonly firstKey: number;
 }
 
+export interface WriterOptions {
+  /** What is known of this process's leases; kept up here. */
+  readonly leaseWrites: LeaseWrites;
+  /** Time of the newest change that this process knows of, in microseconds. */
+  readonly lastUs: () => number;
+  /** Told after each write how many milliseconds the sequencer took, most of it waiting for others. */
+  readonly onSealed: (waitMs: number) => void;
+}
+
 export class Writer {
   readonly #database: Database;
   readonly #numbers: Numbers;
-  readonly #onSealed: (tookMs: number) => void;
+  readonly #options: WriterOptions;
 
-  /** @param onSealed told how long the last statement of each write took, most of which is waiting for the sequencer */
-  constructor(database: Database, onSealed: (tookMs: number) => void = () => undefined) {
+  constructor(database: Database, options: WriterOptions) {
     this.#database = database;
     this.#numbers = new Numbers(database);
-    this.#onSealed = onSealed;
+    this.#options = options;
   }
 
   /**
@@ -77,20 +89,17 @@ export class Writer {
     const keys: SoughtKey[] = [];
     const planned: Planned[] = [];
     for (const { batch, writer } of writes) planned.push(await this.#plan(batch, writer, keys));
-    const written = await this.#database.transaction(async (client) => {
-      const { rows, atUs } = await findRows(client, keys);
-      const ids = await this.#numbers.claimIds(client, newRows(planned, rows));
-      const set = new WriteSet(ids.newId);
-      const counts = planned.map((one) => gather(set, one, rows));
-      ids.giveBack();
-      for (const { isRenamed, target, batch } of planned) {
-        if (isRenamed) await rename(client, target.inc, batch.incarnation.cluster);
-      }
-      const writers = writes.flatMap(({ writer }) => writer ?? []);
-      const isRenamed = planned.some((one) => one.isRenamed);
-      const rest = { writers, beforeAt: atUs, catalogGrew: isRenamed };
-      return { counts, lastUs: await this.#execute(client, set, rest) };
-    }, byIndexOnly);
+    const writers = writes.flatMap(({ writer }) => writer ?? []);
+    const incarnations = new Map(planned.map(({ target, batch }) => [target.inc, batch.incarnation.id]));
+    const written = await this.#transaction(writers, async (client) => {
+      const targets = new Map(planned.map(({ target }) => [followKey(target), target]));
+      const found = await find(client, keys, [...targets.values()]);
+      const set = new WriteSet(await this.#numbers.claimIds(client, newRows(planned, found.rows)));
+      const counts = planned.map((one) => gather(set, one, found));
+      const renamed = planned.filter(({ isRenamed }) => isRenamed).map(rename);
+      const rest = { writers, incarnations, beforeAt: found.atUs, catalogGrew: renamed.length > 0 };
+      return { counts, ...(await this.#execute(client, set, rest, renamed)) };
+    });
     for (const { isRenamed, batch } of planned) if (isRenamed) this.#numbers.renamed(batch.incarnation);
     return written;
   }
@@ -107,13 +116,14 @@ export class Writer {
     const shard = checkShard(incarnation, writer);
     const inc = await this.#numbers.knownIncarnation(incarnation);
     if (inc === undefined) return { lastUs: undefined, deleted: 0, isDone: true };
-    return this.#database.transaction(async (client) => {
+    const writers = writer === undefined ? [] : [writer];
+    return this.#transaction(writers, async (client) => {
       const followed = await followedTypes(client, shard, inc, type);
       const set = new WriteSet(noNewRow);
       const { found, atUs } = await rowsToForget(client, shard, inc, [...followed.keys()]);
       const changes = new Map<number, FollowChange>();
-      for (const [t, { key, info }] of followed) {
-        const change = set.follow({ shard, inc, t, type: key }, info);
+      for (const [t, { key, follow }] of followed) {
+        const change = set.follow({ shard, inc, t, type: key }, follow.info, follow);
         // While rows are being deleted, the type counts as never read, so that an interrupted deletion leads to a new
         // list.
         change.version = '';
@@ -123,14 +133,15 @@ export class Writer {
       }
       for (const { t, namespace, name, row } of found) set.delete(changes.get(t)!, { namespace, name }, row);
       const isDone = found.length < forgottenAtOnce;
-      const rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'> = {
-        writers: writer === undefined ? [] : [writer],
+      const rest = {
+        writers,
+        incarnations: new Map([[inc, incarnation]]),
         beforeAt: atUs,
         catalogGrew: isDone && followed.size > 0,
       };
-      const last = isDone ? () => unfollow(client, shard, inc, [...followed.keys()]) : undefined;
-      return { lastUs: await this.#execute(client, set, rest, last), deleted: found.length, isDone };
-    }, byIndexOnly);
+      const last = isDone ? unfollow(shard, inc, [...followed.keys()]) : [];
+      return { ...(await this.#execute(client, set, rest, last)), deleted: found.length, isDone };
+    });
   }
 
   async #plan(batch: WriteBatch, writer: ShardWriter | undefined, keys: SoughtKey[]): Promise<Planned> {
@@ -146,24 +157,52 @@ export class Writer {
     return { batch, target, isRenamed, upserts, firstKey };
   }
 
-  /** Writes everything, the log last. @param before run before the log is written */
+  /** Runs a write, and notes how often each lease has written. @throws GatewayError, ShardsLostError (rejects) */
+  async #transaction<Result extends Sealed>(
+    writers: readonly ShardWriter[],
+    work: (client: ClientBase) => Promise<Result>,
+  ): Promise<Result> {
+    const { leaseWrites } = this.#options;
+    const distinct = [...new Map(writers.map((writer) => [writerKey(writer), writer])).values()];
+    try {
+      const result = await this.#database.transaction(work, byIndexOnly);
+      for (const writer of distinct) leaseWrites.committed(writer, result.writes.get(writerKey(writer))!);
+      return result;
+    } catch (error) {
+      this.#numbers.forget();
+      if (!(error instanceof ShardsLostError)) for (const writer of distinct) leaseWrites.failed(writer);
+      throw error;
+    }
+  }
+
+  /**
+   * Writes and commits everything, the log last.
+   * @param more statements that run before the log is written
+   */
   async #execute(
     client: ClientBase,
     set: WriteSet,
-    rest: Pick<Seal, 'writers' | 'beforeAt' | 'catalogGrew'>,
-    before?: () => Promise<void>,
-  ): Promise<number | undefined> {
-    await keepBodies(client, set, rest.beforeAt);
-    await deleteRows(client, set);
-    await writeRows(client, set);
-    await countRows(client, set);
-    await countTerms(client, set);
-    const grew = await writeFollows(client, set);
-    await before?.();
-    const startedMs = performance.now();
-    const lastUs = await seal(client, { ...rest, log: set.log, catalogGrew: grew || rest.catalogGrew });
-    this.#onSealed(performance.now() - startedMs);
-    return lastUs;
+    { writers, ...rest }: SealedRest,
+    more: readonly Statement[],
+  ): Promise<Sealed> {
+    const statements = [...keepBodies(set, rest.beforeAt), ...deleteRows(set)];
+    if (hasRowsToCopy(set)) {
+      await run(client, statements.splice(0));
+      await copyNewRows(client, set);
+    }
+    statements.push(...writeRows(set), ...countRows(set), ...countTerms(set), ...writeFollows(set), ...more);
+    const catalogGrew = set.changesCatalog || rest.catalogGrew;
+    const { leaseWrites, lastUs, onSealed } = this.#options;
+    const sealed = await commitSealed(client, statements, {
+      ...rest,
+      writers: writers.map((writer) => ({ ...writer, ...leaseWrites.of(writer) })),
+      types: new Map([...set.follows.values()].map(({ target }) => [target.t, target.type])),
+      afterUs: lastUs(),
+      log: set.log,
+      catalogGrew,
+    });
+    onSealed(sealed.waitMs);
+    return sealed;
   }
 }
 
@@ -186,9 +225,9 @@ function noNewRow(): never {
 function gather(
   set: WriteSet,
   { batch, target, upserts, firstKey }: Planned,
-  rows: ReadonlyMap<number, FoundRow>,
+  { rows, follows }: Found,
 ): { readonly written: number; readonly deleted: number } {
-  const follow = set.follow(target, JSON.stringify(batch.type));
+  const follow = set.follow(target, JSON.stringify(batch.type), follows.get(followKey(target)));
   if (batch.position !== undefined) {
     follow.version = batch.position.resourceVersion;
     follow.confirmedMs = batch.position.confirmedAtMs;
@@ -212,23 +251,30 @@ function gather(
   return { written, deleted };
 }
 
-async function rename(client: ClientBase, inc: number, cluster: string): Promise<void> {
-  await client.query('UPDATE incarnation SET cluster = $2 WHERE id = $1', [inc, cluster]);
+function rename({ target, batch }: Planned): Statement {
+  const text = 'UPDATE incarnation SET cluster = $2::text WHERE id = $1::int4';
+  return { text, values: [String(target.inc), batch.incarnation.cluster] };
 }
 
+/** The followed types of an incarnation by their numbers. @param only limits them to this type */
 async function followedTypes(
   client: ClientBase,
   shard: number,
   inc: number,
   only: TypeKey | undefined,
-): Promise<ReadonlyMap<number, { readonly key: TypeKey; readonly info: string }>> {
-  const { rows } = await client.query<[number, string, string]>({
-    text: `SELECT f.t, t.key, f.info FROM follow f JOIN type t ON t.id = f.t
+): Promise<ReadonlyMap<number, { readonly key: TypeKey; readonly follow: FollowedType }>> {
+  const { rows } = await client.query<[number, string, string, string, number, string]>({
+    text: `SELECT f.t, t.key, f.info, f.version, f.confirmed, f.resume FROM follow f JOIN type t ON t.id = f.t
       WHERE f.shard = $1 AND f.inc = $2 AND ($3::text IS NULL OR t.key = $3)`,
     values: [shard, inc, only],
     rowMode: 'array',
   });
-  return new Map(rows.map(([t, key, info]) => [t, { key, info }]));
+  return new Map(
+    rows.map(([t, key, info, version, confirmedMs, resume]) => [
+      t,
+      { key, follow: { info, version, confirmedMs, resume } },
+    ]),
+  );
 }
 
 interface RowToForget {
@@ -258,10 +304,12 @@ async function rowsToForget(
   return { found, atUs: rows[0]?.[7] ?? 0 };
 }
 
-async function unfollow(client: ClientBase, shard: number, inc: number, types: readonly number[]): Promise<void> {
-  for (const table of ['follow', 'counter']) {
-    await client.query(`DELETE FROM ${table} WHERE shard = $1 AND inc = $2 AND t = ANY($3)`, [shard, inc, types]);
-  }
+function unfollow(shard: number, inc: number, types: readonly number[]): readonly Statement[] {
+  const values = [String(shard), String(inc), int4s(types)];
+  return ['follow', 'counter'].map((table) => ({
+    text: `DELETE FROM ${table} WHERE shard = $1::int2 AND inc = $2::int4 AND t = ANY($3::int4[])`,
+    values,
+  }));
 }
 
 /** The shard of an incarnation. @throws RangeError when the writer owns another shard */

@@ -2,6 +2,7 @@
 // same result as reading the rows.
 import type { SlotRow } from '../catalog.ts';
 import type { BodyLooks } from '../../body-budget.ts';
+import type { NamedFacet } from '../../store.ts';
 import { extentRows, rowsBySlot, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../memory/name-search.ts';
@@ -22,14 +23,14 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
 }
 
 /**
- * The number of rows for each cluster, namespace or type.
+ * The number of rows for each cluster, namespace, both or type.
  * @throws TooManyBodies (rejects) when the budget of bodies is used up
  */
 export async function countBy(
   turns: Turns<Session>,
   question: Question,
   looks: BodyLooks,
-  by: 'cluster' | 'namespace' | 'type',
+  by: NamedFacet,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
@@ -47,13 +48,17 @@ export async function countBy(
       }
       for (const [number, n] of countSlots(session, plan, question)) {
         const slot = session.catalog.slot(number);
-        if (n > 0) add(by === 'namespace' ? slot.namespace : slot.incarnation.cluster, n);
+        if (n > 0) add(valueOf(slot, by), n);
       }
     },
-    row: (_session, { type, slot }) =>
-      add(by === 'type' ? type : by === 'namespace' ? slot.namespace : slot.incarnation.cluster, 1),
+    row: (_session, { type, slot }) => add(by === 'type' ? type : valueOf(slot, by), 1),
   });
   return counts;
+}
+
+function valueOf({ namespace, incarnation: { cluster } }: SlotRow['slot'], by: Exclude<NamedFacet, 'type'>): string {
+  if (by === 'cluster/namespace') return `${cluster}/${namespace}`;
+  return by === 'namespace' ? namespace : cluster;
 }
 
 /** Gets the plans of a question, or its rows when bodies decide which rows match. */

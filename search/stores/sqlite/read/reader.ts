@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
-import type { TypeInfo, TypeKey } from '../../../types.ts';
+import type { TypeKey } from '../../../types.ts';
 import { typeKey, type ResourceType } from '../../../types.ts';
 import type { ListQuery } from '../../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../../store.ts';
@@ -18,6 +18,7 @@ import { configure } from '../file.ts';
 import { readPage, type KeyPage } from './pages.ts';
 import { ReaderMemory } from '../memory/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
+import { storedTypesOf, type FollowRow } from '../../stored-types.ts';
 import { metaKey, slotsPerIncarnation, readStoreId } from '../schema.ts';
 import type { Session } from '../session.ts';
 import { TermTestSets, type Moment, type Slice, type Turns } from '../transaction.ts';
@@ -201,19 +202,17 @@ class ReaderConnection {
 }
 
 function storedTypes(sql: Sql, incarnation: string | undefined): readonly StoredType[] {
-  const where = 'WHERE f.inc = (SELECT id FROM incarnation WHERE incarnation = ?)';
-  return sql
-    .all<[string, string, string, string, number, number, string]>(
-      `SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume
-      FROM follow f CROSS JOIN incarnation i ON i.id = f.inc ${incarnation === undefined ? '' : where}`,
-      incarnation === undefined ? [] : [incarnation],
-    )
-    .map(([id, cluster, info, resourceVersion, confirmedAtMs, objects, resume]) => ({
-      incarnation: { id, cluster },
-      type: JSON.parse(info) as TypeInfo,
-      position: { resourceVersion, confirmedAtMs, ...(resume === '' ? {} : { resume }) },
-      objects,
-    }));
+  const columns = 'i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects, f.resume';
+  const rows =
+    incarnation === undefined
+      ? sql.all<FollowRow>(`SELECT ${columns} FROM follow f CROSS JOIN incarnation i ON i.id = f.inc`, [])
+      : // The types come first, so that each is looked up by the whole key of `follow`.
+        sql.all<FollowRow>(
+          `SELECT ${columns} FROM incarnation i CROSS JOIN type t CROSS JOIN follow f ON f.t = t.id AND f.inc = i.id
+          WHERE i.incarnation = ?`,
+          [incarnation],
+        );
+  return storedTypesOf(rows);
 }
 
 function versionColumns(

@@ -1,6 +1,8 @@
 // How the index reaches its PostgreSQL, and what a person is told when it does not: a real server with a certificate.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
 
@@ -129,3 +131,58 @@ test('a client certificate opens the database, and one that has expired is said'
   await refuses(at(certified, `?sslmode=require`), /client certificate/);
   await refuses(at(certified, `?sslmode=require&sslcert=${file('client.crt')}`), /give both/);
 });
+
+test('a server that is too old is named with its version, and what to do', needsPostgres, async () => {
+  const old = await startOldServer();
+  try {
+    await refuses(
+      `postgres://u@127.0.0.1:${old.port}/x?sslmode=disable`,
+      /^the database of the index is PostgreSQL 14\.20: the index needs 15 or newer, update it$/,
+    );
+  } finally {
+    old.close();
+  }
+});
+
+/** What a server of PostgreSQL 14 says to any client and any question, in the bytes of its protocol. */
+async function startOldServer(): Promise<{ readonly port: number; close(): void }> {
+  const message = (type: string, ...parts: readonly Buffer[]): Buffer => {
+    const body = Buffer.concat(parts);
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const int = (bytes: 2 | 4, value: number): Buffer => {
+    const buffer = Buffer.alloc(bytes);
+    buffer.writeIntBE(value, 0, bytes);
+    return buffer;
+  };
+  const status = (name: string, value: string): Buffer => message('S', Buffer.from(`${name}\0${value}\0`));
+  const ready = message('Z', Buffer.from('I'));
+  const hello = [message('R', int(4, 0)), status('server_version', '14.20'), status('client_encoding', 'UTF8'), ready];
+  const text = 25;
+  const column = (name: string): Buffer[] => [
+    ...[Buffer.from(`${name}\0`), int(4, 0), int(2, 0), int(4, text), int(2, -1), int(4, -1), int(2, 0)],
+  ];
+  const value = (of: string): Buffer[] => [int(4, of.length), Buffer.from(of)];
+  const answer = [
+    ...[message('1'), message('2'), message('T', int(2, 2), ...column('number'), ...column('version'))],
+    ...[message('D', int(2, 2), ...value('140020'), ...value('14.20')), message('C', Buffer.from('SELECT 1\0')), ready],
+  ];
+  const server = createServer((socket) => {
+    let isKnown = false;
+    socket
+      .on('error', () => undefined)
+      .on('data', (chunk: Buffer) => {
+        // Whatever is asked is asked by one simple question, or by several messages that end with Sync.
+        const isQuestion = chunk.includes('Q') || chunk.includes('S');
+        if (!isKnown) socket.write(Buffer.concat(hello));
+        else if (isQuestion) socket.write(Buffer.concat(answer));
+        isKnown = true;
+      });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}

@@ -1,0 +1,42 @@
+// Measures how much slower a gateway's first requests are than later ones, when V8 has compiled the code they run
+// through. Every round starts a new process. One connection is used, so that no request waits for another.
+import type { RunningTarget } from '../targets/target.ts';
+import { sampleLane } from './one-lane.ts';
+import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
+
+/** Names of the two cases: the first requests after the start, and later ones of the same process. */
+export const firstRequestsLanes = { first: 'portcullis-first-500', warm: 'portcullis-warm' } as const;
+
+const firstRequests = 500;
+/** V8 needs some 30,000 requests to compile all code they run through (see requests.ts). */
+const warmUpRequests = 30_000;
+/** Several connections at once reach that number in some seconds. */
+const warmUpConnections = 16;
+const mostSeconds = 60;
+
+export const firstRequestsScenario: Scenario = {
+  names: ['first-requests'],
+  run: (outer) =>
+    onStub(outer, async (bench) => {
+      const lane = bench.lanes.find(({ target }) => target.name === 'portcullis');
+      if (lane === undefined) return;
+      await interleave(bench, [lane], slowRounds(bench), async ({ target }, round) => {
+        const gateway = await target.start(bench.site, bench.progress);
+        try {
+          await measure(bench, gateway, round);
+        } finally {
+          await gateway.stop();
+        }
+      });
+    }),
+};
+
+async function measure(bench: Bench, gateway: RunningTarget, round: number): Promise<void> {
+  const sample = { connections: 1, seconds: mostSeconds, maxRequests: firstRequests, warmupSeconds: 0 };
+  const record = async (lane: string): Promise<void> =>
+    bench.record({ scenario: 'first-requests', round, lane, ...(await sampleLane(bench, gateway, sample)) });
+  await record(firstRequestsLanes.first);
+  const maxRequests = bench.options.quick ? firstRequests : warmUpRequests;
+  await sampleLane(bench, gateway, { connections: warmUpConnections, seconds: mostSeconds, maxRequests });
+  await record(firstRequestsLanes.warm);
+}

@@ -1,0 +1,255 @@
+// What the benchmark over HTTP runs on: stub members, a PostgreSQL server with Clusterpedia's schema, Clusterpedia's
+// API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is compared. The
+// index in PostgreSQL is a database of the same server.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Agent, request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+
+import { createAuthority } from '../../../test/controlplane/certificates.ts';
+import { buildGo } from '../../go-build.ts';
+import { startProcess, type BenchProcess, type LiveProcesses } from '../../process.ts';
+import { freePort } from '../../targets/target.ts';
+import { perCluster } from '../generator.ts';
+import { startPostgres, type Postgres } from '../postgres.ts';
+import { askHostile, type HostileQuestion } from './hostile.ts';
+import type { HttpQuestion } from './questions.ts';
+
+export type StoreName = 'sqlite' | 'postgres';
+
+/** What the site consists of. */
+export interface SiteShape {
+  /** Names of the members. */
+  readonly members: readonly string[];
+  /** How many generated clusters each member has the objects of. */
+  readonly generatedPerMember: number;
+  /** Types of generated objects that members serve and the rival has; they must be those of `--index-resources`. */
+  readonly resources: readonly (keyof typeof perCluster)[];
+  /** The stores that are compared; each has a gateway of its own. */
+  readonly stores: readonly StoreName[];
+}
+
+/** A server that is asked. */
+export interface Target {
+  readonly name: string;
+  readonly port: number;
+  /** The processes whose CPU time counts, with their children. */
+  readonly pids: readonly number[];
+  readonly pathOf: (question: HttpQuestion) => string;
+}
+
+/** The settings that all runs of the load generator share. */
+export interface LoadClient {
+  readonly binary: string;
+  readonly caFile: string;
+  readonly token: string;
+}
+
+export interface Site {
+  readonly gateways: ReadonlyMap<StoreName, Target>;
+  readonly rival: Target;
+  readonly load: LoadClient;
+  /** Sends one request on its own connection; resolves with the body, or with the status when it is not 200. */
+  readonly askOnce: (port: number, path: string) => Promise<Buffer | number>;
+  /** Sends an expensive request; resolves with the status of the answer. */
+  readonly askHostile: (port: number, question: HostileQuestion) => Promise<number>;
+  readonly close: () => Promise<void>;
+}
+
+const settleMsOfCluster = 15_000;
+const settleMs = 300_000;
+const root = join(import.meta.dirname, '..', '..', '..');
+const apiGroups: Readonly<Record<string, string>> = { deployments: 'apps', replicasets: 'apps' };
+
+/** Starts everything, and waits until all objects are stored. Files are written into `directory`. */
+export async function startSite(directory: string, shape: SiteShape, print: (line: string) => void): Promise<Site> {
+  const parts = new SiteParts(directory, shape, print);
+  try {
+    return await parts.start();
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}
+
+class SiteParts {
+  readonly #directory: string;
+  readonly #shape: SiteShape;
+  readonly #print: (line: string) => void;
+  readonly #live: LiveProcesses = new Set();
+  readonly #token = randomBytes(16).toString('hex');
+  readonly #stopAtExit = (): void => this.#live.forEach((child) => child.killNow());
+  #ca = '';
+  #postgres: Postgres | undefined;
+
+  constructor(directory: string, shape: SiteShape, print: (line: string) => void) {
+    this.#directory = directory;
+    this.#shape = shape;
+    this.#print = print;
+    process.once('exit', this.#stopAtExit);
+  }
+
+  async start(): Promise<Site> {
+    const authority = await createAuthority('search bench');
+    this.#ca = authority.certPem;
+    const names = { commonName: 'target of the search bench', usage: 'server', dnsNames: ['localhost'] } as const;
+    const pair = await authority.issue({ ...names, ipAddresses: ['127.0.0.1'] });
+    const tls = [this.#file('http.crt', pair.certPem), this.#file('http.key', pair.keyPem)] as const;
+    const users = this.#file('http-users.csv', `${this.#token},reader,,system:masters\n`);
+    const caFile = this.#file('http-ca.crt', this.#ca);
+    const load = { binary: await buildGo('load', this.#print), caFile, token: this.#token };
+    const kubeconfig = this.#file('members.json', await this.#startMembers(tls));
+    this.#postgres = await this.#startRivalStore();
+    const rival = await this.#startRival(this.#postgres, tls, users);
+    const gateways = new Map<StoreName, Target>();
+    for (const store of this.#shape.stores) {
+      gateways.set(store, await this.#startGateway(store, this.#postgres, { tls, users, kubeconfig }));
+    }
+    return {
+      gateways,
+      rival,
+      load,
+      askOnce: (port, path) => this.#withAgent((agent) => ask(agent, this.#token, port, path)),
+      askHostile: (port, question) => this.#withAgent((agent) => askHostile(agent, this.#token, port, question)),
+      close: () => this.close(),
+    };
+  }
+
+  async close(): Promise<void> {
+    process.off('exit', this.#stopAtExit);
+    await Promise.all([...this.#live].map((child) => child.stop()));
+    await this.#postgres?.stop();
+  }
+
+  /** Starts the members. @returns a kubeconfig with a context for each */
+  async #startMembers(tls: readonly string[]): Promise<string> {
+    const { members, generatedPerMember, resources } = this.#shape;
+    const each = members.map((name, i) => `${name}:${i * generatedPerMember}:${generatedPerMember}`);
+    const args = [join(import.meta.dirname, 'stub-members.ts'), ...tls, resources.join(','), ...each];
+    const stub = await startProcess({ name: 'members', command: process.execPath, args, firstLine: true }, this.#live);
+    const ports = JSON.parse(stub.firstLine) as readonly number[];
+    const authority = { 'certificate-authority-data': Buffer.from(this.#ca).toString('base64') };
+    return JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: members.map((name, i) => ({
+        name,
+        cluster: { ...authority, server: `https://127.0.0.1:${ports[i]}` },
+      })),
+      users: [{ name: 'gateway', user: { token: 'gateway' } }],
+      contexts: members.map((name) => ({ name, context: { cluster: name, user: 'gateway' } })),
+    });
+  }
+
+  async #startRivalStore(): Promise<Postgres> {
+    const { members, generatedPerMember, resources } = this.#shape;
+    const postgres = await startPostgres(join(this.#directory, 'postgres-http'));
+    this.#postgres = postgres;
+    const wanted: ReadonlySet<string> = new Set(resources);
+    await postgres.load(
+      {
+        clusters: members.length * generatedPerMember,
+        nameOf: (index) => members[Math.floor(index / generatedPerMember)]!,
+        isWanted: ({ resource }) => wanted.has(resource),
+      },
+      this.#print,
+    );
+    return postgres;
+  }
+
+  async #startRival({ directory, pid }: Postgres, [cert, key]: readonly [string, string], users: string) {
+    const command = await buildGo('rivals/clusterpedia', this.#print);
+    const clusters = this.#shape.members.join(',');
+    const args = ['--socket', directory, '--cert', cert, '--key', key, '--tokens', users, '--clusters', clusters];
+    const rival = await startProcess({ name: 'rival', command, args, firstLine: true }, this.#live);
+    const pathOf = ({ rivalPath }: HttpQuestion): string => rivalPath;
+    return { name: 'rival', port: Number(rival.firstLine), pids: [rival.pid, pid], pathOf };
+  }
+
+  async #startGateway(
+    store: StoreName,
+    postgres: Postgres,
+    { tls, users, kubeconfig }: { tls: readonly [string, string]; users: string; kubeconfig: string },
+  ): Promise<Target> {
+    const [cert, key] = tls;
+    const port = await freePort();
+    const types = this.#shape.resources.map((name) =>
+      apiGroups[name] === undefined ? name : `${name}.${apiGroups[name]}`,
+    );
+    const args = [
+      ...[join(root, 'bin', 'portcullis.mjs'), 'serve', '--listen', `127.0.0.1:${port}`, '--ops-listen', '127.0.0.1:0'],
+      ...['--data-dir', join(this.#directory, `gateway-${store}`), '--kubeconfig', kubeconfig],
+      ...['--token-auth-file', users, '--tls-cert-file', cert, '--tls-private-key-file', key],
+      ...['--index-resources', types.join(',')],
+      ...(store === 'postgres' ? ['--index-store', postgres.createDatabase('portcullis')] : []),
+    ];
+    const gateway = await startProcess({ name: `portcullis-${store}`, command: process.execPath, args }, this.#live);
+    const startedMs = performance.now();
+    await this.#untilIndexed(port, gateway);
+    const seconds = (performance.now() - startedMs) / 1000;
+    this.#print(`the gateway with ${store} has all objects after ${seconds.toFixed(0)} s`);
+    // As the rival's table was, so that the planner knows the sizes of all tables.
+    if (store === 'postgres') await vacuum(postgres);
+    return { name: store, port, pids: [gateway.pid], pathOf: ({ path }) => path };
+  }
+
+  async #untilIndexed(port: number, gateway: BenchProcess): Promise<void> {
+    const { members, generatedPerMember, resources } = this.#shape;
+    const clusters = members.length * generatedPerMember;
+    const left = new Set(resources);
+    let last: unknown;
+    for (const untilMs = Date.now() + settleMs + clusters * settleMsOfCluster; Date.now() < untilMs;) {
+      if (!gateway.running()) break;
+      for (const name of left) {
+        const path = `${countsPath}?resource=${name}.v1.${apiGroups[name] ?? ''}`;
+        last = await this.#withAgent((agent) => ask(agent, this.#token, port, path)).catch(String);
+        const wanted = new RegExp(`"count":${perCluster[name] * clusters}\\b`);
+        if (Buffer.isBuffer(last) && wanted.test(last.toString('utf8'))) left.delete(name);
+      }
+      if (left.size === 0) return;
+      await delay(500);
+    }
+    throw new Error(`the members are not indexed: ${String(last)}\n${gateway.words()}`);
+  }
+
+  async #withAgent<T>(use: (agent: Agent) => Promise<T>): Promise<T> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: this.#ca });
+    try {
+      return await use(agent);
+    } finally {
+      agent.destroy();
+    }
+  }
+
+  #file(name: string, content: string): string {
+    const path = join(this.#directory, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  }
+}
+
+const countsPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/counts';
+
+async function vacuum({ directory }: Postgres): Promise<void> {
+  const client = new Client({ host: directory, user: 'bench', database: 'portcullis' });
+  await client.connect();
+  await client.query('VACUUM ANALYZE');
+  await client.end();
+}
+
+function ask(agent: Agent, token: string, port: number, path: string): Promise<Buffer | number> {
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest({ host: '127.0.0.1', port, path, agent, headers });
+    request.once('error', reject);
+    request.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => resolve(response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode!));
+    });
+    request.end();
+  });
+}

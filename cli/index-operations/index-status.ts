@@ -1,0 +1,68 @@
+// The status of an index, as a person reads it. Security: all texts come from outside; control characters in them are
+// made visible.
+import { printable } from '../failure.ts';
+import { isRecord } from '../../lib/json/record.ts';
+import type { JsonRecord } from '../../lib/json/record.ts';
+import { printTable } from '../table.ts';
+
+/** The status as received; fields that are missing or of another type are empty. */
+export interface IndexStatus {
+  readonly store: JsonRecord;
+  readonly isWhole: boolean;
+  /** Undefined for an index in SQLite. */
+  readonly replicas: readonly JsonRecord[] | undefined;
+  readonly clusters: readonly JsonRecord[];
+}
+
+export function readIndexStatus({ store, whole, replicas, clusters }: JsonRecord): IndexStatus {
+  const list = (value: unknown): readonly JsonRecord[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+  return {
+    store: isRecord(store) ? store : {},
+    isWhole: whole === true,
+    replicas: replicas === undefined ? undefined : list(replicas),
+    clusters: list(clusters),
+  };
+}
+
+/** A line for each cluster that is not in the index completely. */
+export function missingOf({ clusters }: IndexStatus): readonly string[] {
+  return clusters
+    .filter(({ indexed }) => indexed !== 'Synced')
+    .map(({ cluster, message }) => printable(`${String(cluster)}: ${String(message)}`));
+}
+
+/** The status as text: a line about the store, then the replicas and the clusters. */
+export function describeIndex(status: IndexStatus, nowMs: number): string {
+  const { replicas, clusters } = status;
+  const sum = clusters.reduce((objects, cluster) => objects + Number(cluster['objects'] ?? 0), 0);
+  const synced = clusters.length - missingOf(status).length;
+  const lines = [
+    `${storeText(status.store)}; ${sum} objects; ${synced} of ${clusters.length} clusters completely in the index`,
+    ...(replicas === undefined ? [] : ['', tableOf(replicas, ['name', 'shards', 'clusters'], nowMs)]),
+    '',
+    tableOf(
+      clusters,
+      ['cluster', 'indexed', 'objects', 'lagSeconds', ...(replicas === undefined ? [] : ['replica'])],
+      nowMs,
+    ),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: JsonRecord): string {
+  if (kind !== 'PostgreSQL') return printable(String(kind));
+  const answered = `last answered ${Number(answeredSecondsAgo).toFixed(1)} s ago`;
+  const log = `log of ${Math.round(Number(logSeconds) / 60)} minutes`;
+  const trouble = fault === undefined ? '' : `: ${String(fault)}`;
+  return printable(`PostgreSQL ${String(name)}, tables of form ${String(form)}, ${answered}, ${log}${trouble}`);
+}
+
+const headings: Readonly<Record<string, string>> = { name: 'replica', lagSeconds: 'lag (s)' };
+
+function tableOf(rows: readonly JsonRecord[], columns: readonly string[], nowMs: number): string {
+  const table = {
+    columnDefinitions: columns.map((name) => ({ name: headings[name] ?? name, type: 'string' })),
+    rows: rows.map((row) => ({ cells: columns.map((name) => String(row[name] ?? '')) })),
+  };
+  return printTable(table, { wide: false, nowMs });
+}

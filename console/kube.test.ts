@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { age, objectAddress, pathOfPlace, readObjectPlace } from './kube.ts';
+import type { Kind } from './kube.ts';
+import { address, readPlace } from './route.ts';
+
+const kind = (group: string, plural: string, namespaced: boolean): Kind => ({
+  id: plural,
+  group,
+  version: 'v1',
+  plural,
+  kind: 'X',
+  namespaced,
+  shortNames: [],
+});
+
+test('the address of an object leads back to its path', () => {
+  const cases = [
+    [kind('', 'pods', true), { name: 'a', namespace: 'b' }, '/api/v1/namespaces/b/pods/a'],
+    [kind('apps', 'deployments', true), { name: 'a', namespace: 'b' }, '/apis/apps/v1/namespaces/b/deployments/a'],
+    [kind('', 'nodes', false), { name: 'n' }, '/api/v1/nodes/n'],
+    [kind('', 'namespaces', false), { name: 'n' }, '/api/v1/namespaces/n'],
+    [
+      kind('rbac.authorization.k8s.io', 'clusterroles', false),
+      { name: 'system:x' },
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles/system:x',
+    ],
+  ] as const;
+  for (const [of, metadata, path] of cases) {
+    const place = readObjectPlace(readPlace(objectAddress('m1', of, metadata)).segments);
+    assert.equal(place?.cluster, 'm1');
+    assert.equal(pathOfPlace(place!), path);
+  }
+});
+
+test('an address of nothing is no object', () => {
+  for (const text of [
+    'c',
+    'c/m1',
+    'c/m1/api',
+    'c/m1/api/v1/pods',
+    'c/m1/apis/apps/v1/namespaces/a/deployments',
+    'c/m1/api/v1/namespaces/a/pods/b/log',
+    'search',
+  ])
+    assert.equal(readObjectPlace(text.split('/')), undefined, text);
+});
+
+test('an address holds what it was made of, whatever characters that has', () => {
+  const query = { q: 'image~a/b "x y" 100%&=#', kind: '' };
+  const place = readPlace(address(['search', 'a b'], query));
+  assert.deepEqual(place.segments, ['search', 'a b']);
+  assert.equal(place.query.get('q'), query.q);
+  assert.equal(place.query.has('kind'), false);
+});
+
+test('ages read as those of kubectl', () => {
+  const now = Date.parse('2026-01-31T00:00:00Z');
+  const ago = (seconds: number): string => age(new Date(now - seconds * 1000).toISOString(), now);
+  const minute = 60,
+    hour = 3600,
+    day = 86_400;
+  assert.deepEqual(
+    [
+      0,
+      119,
+      2 * minute,
+      5 * minute + 7,
+      30 * minute,
+      179 * minute,
+      3 * hour + 12 * minute,
+      8 * hour,
+      47 * hour,
+      2 * day + 9 * hour,
+      41 * day,
+      800 * day,
+    ].map(ago),
+    ['0s', '119s', '2m', '5m7s', '30m', '179m', '3h12m', '8h', '47h', '2d9h', '41d', '2y'],
+  );
+  assert.equal(age(undefined), '');
+  assert.equal(age('never'), '');
+});

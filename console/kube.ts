@@ -1,0 +1,137 @@
+// What the console knows of Kubernetes: paths of the gateway's API, kinds, and the fields of objects that it reads.
+import { address } from './route.ts';
+
+const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
+
+/** Paths of the gateway's public API. */
+export const paths = {
+  index,
+  copies: `${index}/proxy`,
+  clusters: '/apis/gateway.portcullis.io/v1alpha1/clusters',
+  everyCluster: '/clusters/*/proxy',
+  cluster: (name: string): string => `/clusters/${encodeURIComponent(name)}/proxy`,
+} as const;
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+}
+
+export interface Metadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly OwnerReference[];
+}
+
+/** Any object; what stands beside its metadata depends on the kind. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Metadata;
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+/** A kind of object that can be asked for. */
+export interface Kind {
+  /** `pods`, `deployments.apps`: how the address bar and kubectl name it. */
+  readonly id: string;
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+}
+
+const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
+
+/** The cluster that the index or the fan-out says an object is in. */
+export function clusterOf(metadata: Metadata): string {
+  return metadata.annotations?.[clusterAnnotation] ?? '';
+}
+
+/** `/api/v1` or `/apis/apps/v1`. */
+export function groupPath(group: string, version: string): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/** The path of an object on its cluster. */
+export function objectPath(kind: Kind, { name, namespace }: Pick<Metadata, 'name' | 'namespace'>): string {
+  const place = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : '';
+  return `${groupPath(kind.group, kind.version)}${place}/${kind.plural}/${name}`;
+}
+
+/** The console's page of an object: its cluster, then its path there. */
+export function objectAddress(
+  cluster: string,
+  kind: Kind,
+  metadata: Pick<Metadata, 'name' | 'namespace'>,
+  query = {},
+): string {
+  return address(['c', cluster, ...objectPath(kind, metadata).split('/').slice(1)], query);
+}
+
+/** An object as its page's address names it. */
+export interface ObjectPlace {
+  readonly cluster: string;
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+/** Reads `c/CLUSTER/api/v1/namespaces/NS/pods/NAME` and its like; undefined for anything else. */
+export function readObjectPlace(segments: readonly string[]): ObjectPlace | undefined {
+  const [c, cluster, root, ...rest] = segments;
+  if (c !== 'c' || cluster === undefined || (root !== 'api' && root !== 'apis')) return undefined;
+  const group = root === 'api' ? '' : rest.shift();
+  const version = rest.shift();
+  const namespace = rest.length === 4 && rest[0] === 'namespaces' ? rest[1] : undefined;
+  const [plural, name, more] = namespace === undefined ? rest : rest.slice(2);
+  if (group === undefined || version === undefined || plural === undefined || name === undefined || more !== undefined)
+    return undefined;
+  return { cluster, group, version, plural, namespace, name };
+}
+
+export function pathOfPlace({ group, version, plural, namespace, name }: ObjectPlace): string {
+  const inside = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${groupPath(group, version)}${inside}/${plural}/${encodeURIComponent(name).replaceAll('%3A', ':')}`;
+}
+
+/** Time since then as kubectl writes it: `12s`, `5m`, `3h12m`, `2d9h`, `41d`. */
+export function age(since: string | undefined, nowMs = Date.now()): string {
+  if (since === undefined) return '';
+  const seconds = Math.max(0, Math.floor((nowMs - Date.parse(since)) / 1000));
+  if (Number.isNaN(seconds)) return '';
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  if (seconds < 120) return `${seconds}s`;
+  if (minutes < 10) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m${seconds % 60}s`;
+  if (hours < 3) return `${minutes}m`;
+  if (hours < 8) return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`;
+  if (days < 2) return `${hours}h`;
+  if (days < 8) return hours % 24 === 0 ? `${days}d` : `${days}d${hours % 24}h`;
+  if (days < 730) return `${days}d`;
+  return `${Math.floor(days / 365)}y`;
+}

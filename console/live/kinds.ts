@@ -1,0 +1,142 @@
+// The kinds of objects that there are: first those of the index, of all clusters together; for an object of a kind that
+// is not in the index, its cluster is asked.
+import { signal } from '@preact/signals';
+import { askJson } from '../session/api.ts';
+import { groupPath, paths } from '../kube.ts';
+import type { Kind } from '../kube.ts';
+
+interface GroupList {
+  readonly items: readonly {
+    readonly metadata?: { readonly name?: string };
+    readonly versions: readonly {
+      readonly version: string;
+      readonly resources?: readonly {
+        readonly resource: string;
+        readonly responseKind?: { readonly kind?: string };
+        readonly scope: string;
+        readonly shortNames?: readonly string[];
+      }[];
+    }[];
+  }[];
+}
+
+const aggregated = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io';
+
+/** The kinds in the index of which the caller may see something; undefined until they are known. */
+export const kinds = signal<readonly Kind[] | undefined>(undefined);
+let asked: Promise<readonly Kind[]> | undefined;
+
+/** Reads the kinds in the index once. */
+export function loadKinds(): Promise<readonly Kind[]> {
+  asked ??= readKinds().catch((error: unknown) => {
+    asked = undefined;
+    throw error;
+  });
+  return asked;
+}
+
+/** Forgets them, as when somebody else logs in. */
+export function forgetKinds(): void {
+  asked = undefined;
+  kinds.value = undefined;
+}
+
+async function readKinds(): Promise<readonly Kind[]> {
+  const [core, groups] = await Promise.all(
+    ['/api', '/apis'].map((path) => askJson<GroupList>(paths.copies + path, { accept: aggregated })),
+  );
+  const found = [...core!.items, ...groups!.items].flatMap(({ metadata, versions }) =>
+    versions.flatMap(({ version, resources = [] }) =>
+      resources.map((each) => kindOf(metadata?.name ?? '', version, each)),
+    ),
+  );
+  kinds.value = [...new Map(found.toReversed().map((kind) => [kind.id, kind])).values()].toSorted(byUse);
+  return kinds.value;
+}
+
+function kindOf(
+  group: string,
+  version: string,
+  {
+    resource,
+    responseKind,
+    scope,
+    shortNames = [],
+  }: NonNullable<GroupList['items'][number]['versions'][number]['resources']>[number],
+): Kind {
+  const id = group === '' ? resource : `${resource}.${group}`;
+  return {
+    id,
+    group,
+    version,
+    plural: resource,
+    kind: responseKind?.kind ?? resource,
+    namespaced: scope === 'Namespaced',
+    shortNames,
+  };
+}
+
+/** What people look for most stands first, the rest by name. */
+const first = [
+  'pods',
+  'deployments.apps',
+  'statefulsets.apps',
+  'daemonsets.apps',
+  'services',
+  'ingresses.networking.k8s.io',
+  'configmaps',
+  'jobs.batch',
+  'nodes',
+  'namespaces',
+];
+
+function byUse(a: Kind, b: Kind): number {
+  const rank = ({ id }: Kind): number => (first.includes(id) ? first.indexOf(id) : first.length);
+  return rank(a) - rank(b) || a.id.localeCompare(b.id);
+}
+
+/** The kind that somebody means by a plural, singular, short name or id; the core and apps groups win. */
+export function findKind(all: readonly Kind[], text: string): Kind | undefined {
+  const name = text.toLowerCase();
+  return (
+    all.find(({ id }) => id === name) ??
+    all.find(
+      ({ plural, kind, shortNames }) => plural === name || kind.toLowerCase() === name || shortNames.includes(name),
+    )
+  );
+}
+
+interface ResourceList {
+  readonly resources: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    readonly shortNames?: readonly string[];
+  }[];
+}
+
+/** A kind as one cluster serves it; undefined when it does not. */
+export async function kindOnCluster(
+  cluster: string,
+  apiVersion: string,
+  is: { kind?: string; plural?: string },
+): Promise<Kind | undefined> {
+  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion];
+  const known = (kinds.peek() ?? []).find(
+    (each) => each.group === group && each.version === version && (each.kind === is.kind || each.plural === is.plural),
+  );
+  if (known !== undefined) return known;
+  const { resources } = await askJson<ResourceList>(paths.cluster(cluster) + groupPath(group, version));
+  const found = resources.find(({ name, kind }) => !name.includes('/') && (name === is.plural || kind === is.kind));
+  if (found === undefined) return undefined;
+  const id = group === '' ? found.name : `${found.name}.${group}`;
+  return {
+    id,
+    group,
+    version,
+    plural: found.name,
+    kind: found.kind,
+    namespaced: found.namespaced,
+    shortNames: found.shortNames ?? [],
+  };
+}

@@ -1,0 +1,230 @@
+// A table that stays true: it lists, watches from the list's version, and lists again when the watch cannot go on. Rows
+// are replaced as a whole at most four times a second, so that a busy fleet does not keep the page busy.
+import { batch, signal } from '@preact/signals';
+import { ApiError, ask, askJson, linesOf, tableForm } from '../session/api.ts';
+import { clusterOf } from '../kube.ts';
+import type { Metadata } from '../kube.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string;
+  /** 0 for columns that are always shown, more for those of `kubectl get -o wide`. */
+  readonly priority: number;
+}
+
+export interface Row {
+  /** Unlike any other row's, over all clusters. */
+  readonly key: string;
+  readonly cells: readonly unknown[];
+  readonly metadata: Metadata;
+  /** '' in tables of the gateway's own objects. */
+  readonly cluster: string;
+}
+
+interface TableDocument {
+  readonly metadata?: {
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly columnDefinitions?: readonly Column[] | null;
+  readonly rows?:
+    | readonly { readonly cells: readonly unknown[]; readonly object: { readonly metadata: Metadata } }[]
+    | null;
+}
+
+/** `paused`: the watch is closed while nobody looks at the page. `retrying`: the view may be old. */
+export type LiveState = 'loading' | 'live' | 'paused' | 'retrying' | 'failed';
+
+const firstPage = 500;
+const nextPages = 2000;
+const mostRows = 20_000;
+const flushMs = 250;
+const hiddenMs = 60_000;
+const longestWaitMs = 15_000;
+
+/** A list that is kept up to date until it is closed. */
+export class LiveTable {
+  readonly rows = signal<readonly Row[]>([]);
+  readonly columns = signal<readonly Column[]>([]);
+  readonly state = signal<LiveState>('loading');
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly warnings = signal<readonly string[]>([]);
+  /** Rows that the gateway has beyond those that are shown. */
+  readonly more = signal(0);
+  /** How often rows have changed; what depends on them can be asked for again. */
+  readonly changes = signal(0);
+  readonly #path: string;
+  readonly #query: URLSearchParams;
+  readonly #closed = new AbortController();
+  #watching: AbortController | undefined;
+  #version = '';
+  #known = new Map<string, Row>();
+  #flush: ReturnType<typeof setTimeout> | undefined;
+  #hidden: ReturnType<typeof setTimeout> | undefined;
+  #resume: (() => void) | undefined;
+
+  /** @param query selectors, which the list and the watch share */
+  constructor(path: string, query: URLSearchParams) {
+    this.#path = path;
+    this.#query = query;
+    document.addEventListener('visibilitychange', this.#onVisibility);
+    void this.#run();
+  }
+
+  close(): void {
+    document.removeEventListener('visibilitychange', this.#onVisibility);
+    clearTimeout(this.#flush);
+    clearTimeout(this.#hidden);
+    this.#closed.abort();
+    this.#watching?.abort();
+    this.#resume?.();
+  }
+
+  /** Asks again at once, instead of after the wait that a failure brings. */
+  retry(): void {
+    this.#resume?.();
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.#closed.signal.aborted;) {
+      try {
+        if (this.#version === '') await this.#list();
+        failures = 0;
+        await this.#watch();
+      } catch (error) {
+        if (this.#closed.signal.aborted) return;
+        if (!(error instanceof ApiError)) {
+          // A stream that broke off. The next try tells whether the gateway is there.
+          failures += 1;
+        } else if (error.status === 410) {
+          this.#version = '';
+          continue;
+        } else {
+          failures += 1;
+          batch(() => {
+            this.error.value = error;
+            this.state.value = this.rows.value.length > 0 ? 'retrying' : 'failed';
+          });
+          if (error.status >= 400 && error.status < 500 && error.status !== 429) this.#version = '';
+        }
+        const asked = error instanceof ApiError ? error.retryAfterSeconds * 1000 : 0;
+        await this.#wait(Math.max(asked, Math.min(longestWaitMs, 500 * 2 ** Math.min(failures - 1, 5))));
+      }
+    }
+  }
+
+  #wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.#resume = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #list(): Promise<void> {
+    const { signal } = this.#closed;
+    const known = new Map<string, Row>();
+    let columns: readonly Column[] = [];
+    let warnings: readonly string[] = [];
+    let left = 0;
+    for (let next = ''; ;) {
+      const query = new URLSearchParams(this.#query);
+      query.set('limit', String(known.size === 0 ? firstPage : nextPages));
+      if (next === '') query.set('withRemainingCount', 'true');
+      else query.set('continue', next);
+      const page = await askJson<TableDocument>(`${this.#path}?${query}`, { accept: tableForm, signal });
+      if (next === '') {
+        columns = page.columnDefinitions ?? [];
+        this.#version = page.metadata?.resourceVersion ?? '';
+      }
+      warnings = [...new Set([...warnings, ...page.warnings])];
+      for (const each of page.rows ?? []) this.#put(known, each);
+      next = page.metadata?.continue ?? '';
+      left = next === '' ? 0 : (page.metadata?.remainingItemCount ?? left);
+      const isLast = next === '' || known.size >= mostRows;
+      // The first page is shown at once; a list that is repeated replaces what is shown when it is whole.
+      if (isLast || this.#known.size === 0 || this.state.peek() === 'loading')
+        this.#show(known, columns, warnings, left);
+      if (isLast) return;
+    }
+  }
+
+  #show(known: Map<string, Row>, columns: readonly Column[], warnings: readonly string[], left: number): void {
+    this.#known = known;
+    batch(() => {
+      this.columns.value = columns;
+      this.rows.value = [...known.values()];
+      this.warnings.value = warnings;
+      this.more.value = left;
+      this.error.value = undefined;
+      this.state.value = 'live';
+      this.changes.value += 1;
+    });
+  }
+
+  async #watch(): Promise<void> {
+    this.#watching = new AbortController();
+    const signal = AbortSignal.any([this.#closed.signal, this.#watching.signal]);
+    const query = new URLSearchParams(this.#query);
+    query.set('watch', 'true');
+    query.set('allowWatchBookmarks', 'true');
+    query.set('resourceVersion', this.#version);
+    try {
+      const answer = await ask(`${this.#path}?${query}`, { accept: tableForm, signal });
+      batch(() => {
+        this.error.value = undefined;
+        this.state.value = 'live';
+      });
+      for await (const lines of linesOf(answer)) for (const line of lines) this.#take(line);
+    } catch (error) {
+      if (!this.#watching.signal.aborted || this.#closed.signal.aborted) throw error;
+      this.state.value = 'paused';
+      await new Promise<void>((resolve) => (this.#resume = resolve));
+    }
+  }
+
+  #take(line: string): void {
+    if (line === '') return;
+    const { type, object } = JSON.parse(line) as {
+      type: string;
+      object: TableDocument & { code?: number; message?: string };
+    };
+    if (type === 'ERROR') throw new ApiError(object.code ?? 500, object as { message: string }, '');
+    const version = object.metadata?.resourceVersion;
+    if (type === 'BOOKMARK') {
+      const mark = version ?? object.rows?.[0]?.object.metadata.resourceVersion;
+      if (mark !== undefined && mark !== '') this.#version = mark;
+      return;
+    }
+    for (const each of object.rows ?? []) {
+      if (type === 'DELETED') this.#known.delete(keyOf(each.object.metadata));
+      else this.#put(this.#known, each);
+    }
+    this.#flush ??= setTimeout(() => {
+      this.#flush = undefined;
+      batch(() => {
+        this.rows.value = [...this.#known.values()];
+        this.changes.value += 1;
+      });
+    }, flushMs);
+  }
+
+  #put(known: Map<string, Row>, { cells, object: { metadata } }: NonNullable<TableDocument['rows']>[number]): void {
+    const key = keyOf(metadata);
+    known.set(key, { key, cells, metadata, cluster: clusterOf(metadata) });
+  }
+
+  readonly #onVisibility = (): void => {
+    clearTimeout(this.#hidden);
+    if (document.hidden) this.#hidden = setTimeout(() => this.#watching?.abort(), hiddenMs);
+    else this.#resume?.();
+  };
+}
+
+function keyOf(metadata: Metadata): string {
+  return `${clusterOf(metadata)} ${metadata.uid ?? `${metadata.namespace ?? ''}/${metadata.name}`}`;
+}

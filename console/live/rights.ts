@@ -1,0 +1,118 @@
+// What the caller may do in each cluster, from the rules that the cluster says hold for them.
+import { clusterOf, paths } from '../kube.ts';
+import type { Metadata } from '../kube.ts';
+import { post } from '../session/api.ts';
+
+export interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+/** What is asked about: `create pods/exec`. */
+export interface Deed {
+  readonly title: string;
+  readonly verb: string;
+  readonly group: string;
+  /** With its subresource: `pods/exec`. */
+  readonly resource: string;
+}
+
+export type Verdict = 'yes' | 'some' | 'no';
+
+/** What the page answers for every cluster. */
+export const deeds: readonly Deed[] = [
+  { title: 'see pods', verb: 'list', group: '', resource: 'pods' },
+  { title: 'read logs', verb: 'get', group: '', resource: 'pods/log' },
+  { title: 'open a shell', verb: 'create', group: '', resource: 'pods/exec' },
+  { title: 'create deployments', verb: 'create', group: 'apps', resource: 'deployments' },
+  { title: 'change deployments', verb: 'patch', group: 'apps', resource: 'deployments' },
+  { title: 'delete pods', verb: 'delete', group: '', resource: 'pods' },
+  { title: 'read secrets', verb: 'get', group: '', resource: 'secrets' },
+];
+
+/** Whether RBAC rules allow a deed: for all names, for some names only, or not at all. */
+export function judge(
+  rules: readonly Rule[],
+  { verb, group, resource }: Pick<Deed, 'verb' | 'group' | 'resource'>,
+): Verdict {
+  const [, subresource] = resource.split('/');
+  const matching = rules.filter(
+    ({ verbs, apiGroups = [], resources = [] }) =>
+      has(verbs, verb) &&
+      has(apiGroups, group) &&
+      (has(resources, resource) || (subresource !== undefined && resources.includes(`*/${subresource}`))),
+  );
+  if (matching.some(({ resourceNames = [] }) => resourceNames.length === 0)) return 'yes';
+  return matching.length > 0 ? 'some' : 'no';
+}
+
+function has(list: readonly string[], word: string): boolean {
+  return list.includes('*') || list.includes(word);
+}
+
+export interface ClusterRules {
+  readonly cluster: string;
+  readonly rules: readonly Rule[];
+  /** The cluster could not list all rules, as with a webhook authorizer: a `no` may be wrong. */
+  readonly incomplete: boolean;
+}
+
+interface ReviewList<S> {
+  readonly items: readonly { readonly metadata: Metadata; readonly status: S }[];
+}
+
+const reviews = `${paths.everyCluster}/apis/authorization.k8s.io/v1`;
+
+/** The caller's rules in a namespace of every cluster, by one request. */
+export async function readRules(
+  namespace: string,
+  signal: AbortSignal,
+): Promise<{ readonly clusters: readonly ClusterRules[]; readonly warnings: readonly string[] }> {
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
+  const list = await post<ReviewList<{ resourceRules?: readonly Rule[]; incomplete?: boolean }>>(
+    `${reviews}/selfsubjectrulesreviews`,
+    body,
+    signal,
+  );
+  const clusters = list.items.map(({ metadata, status }) => ({
+    cluster: clusterOf(metadata),
+    rules: status.resourceRules ?? [],
+    incomplete: status.incomplete ?? false,
+  }));
+  return { clusters, warnings: list.warnings };
+}
+
+export interface AccessAnswer {
+  readonly cluster: string;
+  readonly allowed: boolean;
+  readonly reason: string;
+}
+
+/** Whether the caller may do something in each cluster, by one request. An empty namespace means all of them. */
+export async function askAccess(
+  { verb, resource, group, namespace }: Record<'verb' | 'resource' | 'group' | 'namespace', string>,
+  signal: AbortSignal,
+): Promise<{ readonly answers: readonly AccessAnswer[]; readonly warnings: readonly string[] }> {
+  const [plural, subresource] = resource.split('/');
+  const resourceAttributes = {
+    verb,
+    resource: plural,
+    ...(subresource && { subresource }),
+    group,
+    ...(namespace && { namespace }),
+  };
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } };
+  const list = await post<ReviewList<{ allowed: boolean; reason?: string }>>(
+    `${reviews}/selfsubjectaccessreviews`,
+    body,
+    signal,
+  );
+  const answers = list.items.map(({ metadata, status }) => ({
+    cluster: clusterOf(metadata),
+    allowed: status.allowed,
+    reason: status.reason ?? '',
+  }));
+  return { answers, warnings: list.warnings };
+}

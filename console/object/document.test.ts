@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { difference, read, write } from './document.ts';
+
+test('a difference says what was added, changed and taken away, and is nothing for the same', () => {
+  const from = { a: 1, b: { c: 'x', d: [1, 2] }, e: { f: 1 } };
+  assert.equal(difference(from, structuredClone(from)), undefined);
+  assert.deepEqual(difference(from, { a: 1, b: { c: 'y', d: [1] }, g: true }), {
+    b: { c: 'y', d: [1] },
+    e: null,
+    g: true,
+  });
+  assert.deepEqual(difference({ a: {} }, { a: 'text' }), { a: 'text' });
+});
+
+test('what is written is read back, and text that looks like something else stays text', () => {
+  const object = { a: 'yes', b: '012', c: '1e3', d: 'on', e: 'x: y', f: '', g: 'two\nlines\n', h: null, i: 1.5 };
+  assert.deepEqual(read(write(object)), object);
+});
+
+test('text that is not one object is refused with its place', () => {
+  assert.throws(() => read('a: [1'), /line 1/);
+  assert.throws(() => read('a: 1\na: 2'), /unique/i);
+  assert.throws(() => read('- 1'), /not one object/);
+});

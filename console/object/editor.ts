@@ -1,0 +1,94 @@
+// The text editor (CodeMirror), loaded when a text is shown. Its style elements carry the nonce of the page, without
+// which the page's policy would not let them in.
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
+import { yaml } from '@codemirror/lang-yaml';
+import {
+  HighlightStyle,
+  bracketMatching,
+  foldGutter,
+  foldKeymap,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language';
+import { unifiedMergeView } from '@codemirror/merge';
+import { search, searchKeymap } from '@codemirror/search';
+import { EditorState } from '@codemirror/state';
+import type { Extension } from '@codemirror/state';
+import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+import { nonce } from '../parts/nonce.ts';
+
+export interface Editor {
+  close(): void;
+}
+
+export interface EditorOptions {
+  readonly text: string;
+  readonly before: string | undefined;
+  readonly label: string;
+  /** Told each text that somebody types; undefined for a text that is only read. */
+  readonly onType: ((text: string) => void) | undefined;
+}
+
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--code-key)' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--code-text)' },
+  { tag: [tags.number, tags.bool, tags.null, tags.keyword, tags.atom], color: 'var(--code-value)' },
+  { tag: tags.comment, color: 'var(--quiet)', fontStyle: 'italic' },
+]);
+
+const look = EditorView.theme({
+  '&': { backgroundColor: 'var(--sunk)', color: 'var(--text)', fontSize: '13px' },
+  '.cm-content': { fontFamily: 'var(--mono)', caretColor: 'var(--text)' },
+  '.cm-gutters': { backgroundColor: 'var(--sunk)', color: 'var(--quiet)', border: 'none' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
+  '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--selected) !important' },
+  '.cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--text)' },
+  '.cm-collapsedLines': { background: 'var(--hover)', color: 'var(--quiet)' },
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '""' },
+  '.cm-deletedChunk': { backgroundColor: 'var(--bad-back)' },
+  '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--good-back)' },
+});
+
+/** Shows a text in an element. */
+export function openEditor(parent: HTMLElement, { text, before, label, onType }: EditorOptions): Editor {
+  const isRead = onType === undefined;
+  const extensions: Extension[] = [
+    EditorView.cspNonce.of(nonce()),
+    lineNumbers(),
+    foldGutter(),
+    bracketMatching(),
+    search({ top: true }),
+    yaml(),
+    syntaxHighlighting(colours),
+    look,
+    EditorView.lineWrapping,
+    // Tab leaves the text: Escape and then Tab would be a trap for those who do not know it.
+    keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap, ...(isRead ? [] : historyKeymap)]),
+    EditorView.contentAttributes.of({ 'aria-label': label, ...(isRead && { tabindex: '0' }) }),
+  ];
+  if (isRead) extensions.push(EditorState.readOnly.of(true), EditorView.editable.of(false));
+  else {
+    extensions.push(history(), drawSelection(), highlightActiveLine(), indentOnInput());
+    extensions.push(keymap.of([{ key: 'Ctrl-i', run: indentWithTab.run! }]));
+    extensions.push(
+      EditorView.updateListener.of(({ docChanged, state }) => void (docChanged && onType(state.doc.toString()))),
+    );
+  }
+  if (before !== undefined) {
+    extensions.push(
+      unifiedMergeView({
+        original: before,
+        mergeControls: false,
+        gutter: true,
+        collapseUnchanged: { margin: 3, minSize: 6 },
+      }),
+    );
+  }
+  const view = new EditorView({ parent, state: EditorState.create({ doc: text, extensions }) });
+  if (!isRead) {
+    onType(text);
+    view.focus();
+  }
+  return { close: () => view.destroy() };
+}

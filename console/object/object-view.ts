@@ -1,0 +1,23 @@
+// What the sides of an object share: the object, and the beginnings of kubectl commands about it.
+import type { KubeObject, ObjectPlace } from '../kube.ts';
+import { quoted } from '../live/question.ts';
+
+/** What every tab of an object gets. */
+export interface ObjectView {
+  readonly place: ObjectPlace;
+  readonly object: KubeObject;
+  /** True when the cluster does not answer and this is the index's copy. */
+  readonly isCopy: boolean;
+  /** Reads the object again. */
+  readonly again: () => void;
+}
+
+/** The beginning of a kubectl command for the object's cluster and namespace. */
+export function kubectl({ cluster, namespace }: ObjectPlace): string {
+  return `kubectl --context portcullis-${cluster}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+}
+
+/** The object as kubectl names it: `deployments.apps/web`. */
+export function kubectlName({ group, plural, name }: ObjectPlace): string {
+  return `${group === '' ? plural : `${plural}.${group}`}/${quoted(name)}`;
+}

@@ -1,0 +1,22 @@
+// Light or dark: as the system says, until somebody chooses. That choice is all that the console keeps in the browser.
+import { signal } from '@preact/signals';
+
+const key = 'portcullis-theme';
+const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+export const theme = signal<Theme>('system');
+
+export function useSavedTheme(): void {
+  const saved = localStorage.getItem(key) as Theme | null;
+  if (saved !== null && themes.includes(saved)) theme.value = saved;
+  theme.subscribe((now) => {
+    document.documentElement.dataset['theme'] = now;
+    if (now === 'system') localStorage.removeItem(key);
+    else localStorage.setItem(key, now);
+  });
+}
+
+export function nextTheme(): void {
+  theme.value = themes[(themes.indexOf(theme.value) + 1) % themes.length]!;
+}

@@ -1,0 +1,78 @@
+// The address bar is the state of every view: this file reads it into a signal and writes it. Links are ordinary links;
+// a click on one that leads below /console/ changes the view without loading the page again.
+import { signal } from '@preact/signals';
+
+export const base = '/console/';
+
+/** The part of the address that says which view is shown: its path below /console/ and its query. */
+export interface Place {
+  /** Decoded segments, `['c', 'frankfurt', 'api', …]`. */
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+export const place = signal<Place>(
+  readPlace(typeof location === 'undefined' ? base : location.pathname + location.search),
+);
+
+export function readPlace(address: string): Place {
+  const [path = '', query = ''] = address.split('?', 2);
+  const segments = path
+    .slice(base.length)
+    .split('/')
+    .filter((segment) => segment !== '');
+  return { segments: segments.map(decode), query: new URLSearchParams(query) };
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+/** An address below /console/. Parameters that are empty or undefined are left out. */
+export function address(segments: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+  const pairs = Object.entries(query).filter((pair): pair is [string, string] => (pair[1] ?? '') !== '');
+  const text = new URLSearchParams(pairs).toString();
+  return base + segments.map(encodeSegment).join('/') + (text === '' ? '' : `?${text}`);
+}
+
+/** A colon may stand in a path as it is, and names of RBAC objects are full of them. */
+function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment).replaceAll('%3A', ':');
+}
+
+/** The present view with some parameters changed. */
+export function here(query: Readonly<Record<string, string | undefined>>): string {
+  const { segments, query: now } = place.peek();
+  return address(segments, { ...Object.fromEntries(now), ...query });
+}
+
+/** Shows a view. `replace` leaves no entry in the history, as while somebody types. */
+export function go(to: string, replace = false): void {
+  if (replace) history.replaceState(null, '', to);
+  else history.pushState(null, '', to);
+  place.value = readPlace(to);
+}
+
+/** Follows links and the Back button; call it once. */
+export function followLinks(): void {
+  addEventListener('popstate', () => (place.value = readPlace(location.pathname + location.search)));
+  document.addEventListener('click', (event) => {
+    const link = (event.target as Element | null)?.closest?.('a');
+    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey)
+      return;
+    if (
+      link.origin !== location.origin ||
+      !link.pathname.startsWith(base) ||
+      link.target !== '' ||
+      link.hasAttribute('download')
+    )
+      return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+    scrollTo(0, 0);
+  });
+}

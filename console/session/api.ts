@@ -1,0 +1,177 @@
+// Every request of the console to the gateway goes through here: the token is added, refusals become ApiErrors with
+// the gateway's own words, and the last requests are remembered for the health page.
+import { signal } from '@preact/signals';
+
+/** The bearer token. Security: it is nowhere but in this variable, so it ends with the page. */
+let token: string | undefined;
+
+/** Uses this token from now on; undefined drops it. */
+export function setToken(next: string | undefined): void {
+  token = next;
+}
+
+export function hasToken(): boolean {
+  return token !== undefined;
+}
+
+/** What the page does when the gateway no longer knows the caller (401). */
+let onUnauthenticated: () => void = () => {};
+
+export function whenUnauthenticated(listener: () => void): void {
+  onUnauthenticated = listener;
+}
+
+/** One request that this page has made. */
+export interface OwnRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly auditId: string;
+  readonly at: Date;
+}
+
+const mostRemembered = 50;
+/** The last requests, the newest first. */
+export const ownRequests = signal<readonly OwnRequest[]>([]);
+
+/** An answer that is not a success. `message` is what the gateway or the cluster says. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly reason: string;
+  /** '' when there was no answer at all. */
+  readonly auditId: string;
+  readonly retryAfterSeconds: number;
+  readonly causes: readonly { readonly field?: string; readonly message?: string }[];
+
+  constructor(status: number, body: Partial<StatusBody>, auditId: string, retryAfterSeconds = 0) {
+    super(body.message ?? `HTTP ${status}`);
+    this.status = status;
+    this.reason = body.reason ?? '';
+    this.auditId = auditId;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.causes = body.details?.causes ?? [];
+  }
+}
+
+interface StatusBody {
+  readonly message: string;
+  readonly reason: string;
+  readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message?: string }[] };
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly accept?: string;
+  readonly type?: string;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+/**
+ * Sends a request and returns its successful answer.
+ * @throws ApiError for any other answer, and with status 0 when there was none; DOMException AbortError when aborted
+ */
+export async function ask(path: string, asked: Asked = {}): Promise<Response> {
+  const { method = 'GET', accept = 'application/json', type, body, signal } = asked;
+  const headers: Record<string, string> = { accept };
+  if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
+  if (type !== undefined || body !== undefined) headers['content-type'] = type ?? 'application/json';
+  const startedMs = performance.now();
+  let answer: Response;
+  try {
+    // Without a token the browser may show the client certificate it has; with one, nothing else counts.
+    const credentials = token === undefined ? 'same-origin' : 'omit';
+    answer = await fetch(path, {
+      method,
+      headers,
+      credentials,
+      cache: 'no-store',
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, { message: 'The gateway does not answer.', reason: 'Unreachable' }, '');
+  }
+  const auditId = answer.headers.get('audit-id') ?? '';
+  remember({
+    method,
+    path,
+    status: answer.status,
+    milliseconds: performance.now() - startedMs,
+    auditId,
+    at: new Date(),
+  });
+  if (answer.ok) return answer;
+  const error = await errorOf(answer, auditId);
+  if (error.status === 401) onUnauthenticated();
+  throw error;
+}
+
+async function errorOf(answer: Response, auditId: string): Promise<ApiError> {
+  const text = await answer.text().catch(() => '');
+  const retryAfter = Number(answer.headers.get('retry-after') ?? 0);
+  try {
+    return new ApiError(answer.status, JSON.parse(text) as StatusBody, auditId, retryAfter);
+  } catch {
+    return new ApiError(answer.status, { message: text.slice(0, 500) || `HTTP ${answer.status}` }, auditId, retryAfter);
+  }
+}
+
+function remember(request: OwnRequest): void {
+  ownRequests.value = [request, ...ownRequests.value].slice(0, mostRemembered);
+}
+
+/** The JSON document that a request is answered with, and the warnings in its headers. */
+export async function askJson<T>(path: string, asked?: Asked): Promise<T & { readonly warnings: readonly string[] }> {
+  const answer = await ask(path, asked);
+  const document = (await answer.json()) as T;
+  return { ...document, warnings: warningsOf(answer) };
+}
+
+export function post<T>(
+  path: string,
+  body: object,
+  signal?: AbortSignal,
+): Promise<T & { readonly warnings: readonly string[] }> {
+  return askJson<T>(path, { method: 'POST', body: JSON.stringify(body), signal });
+}
+
+/** The texts of `Warning: 299 - "text"` headers. fetch joins several of them by commas. */
+export function warningsOf(answer: Pick<Response, 'headers'>): readonly string[] {
+  const joined = answer.headers.get('warning') ?? '';
+  return [...joined.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text]) => text!.replaceAll(/\\(.)/g, '$1'));
+}
+
+/** The lines of an answer as they come. A last line without a line break is given when the answer ends. */
+export async function* linesOf(answer: Response): AsyncGenerator<readonly string[]> {
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const lines = (rest + value).split('\n');
+    rest = lines.pop()!;
+    if (lines.length > 0) yield lines;
+  }
+  if (rest !== '') yield [rest];
+}
+
+/** A WebSocket to a path of the gateway. Kubernetes takes the token of a browser as a subprotocol. */
+export function openSocket(path: string, protocol: string): WebSocket {
+  const protocols = [protocol];
+  if (token !== undefined) protocols.push(`base64url.bearer.authorization.k8s.io.${base64url(token)}`);
+  const socket = new WebSocket(`wss://${location.host}${path}`, protocols);
+  socket.binaryType = 'arraybuffer';
+  return socket;
+}
+
+function base64url(text: string): string {
+  return btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '');
+}

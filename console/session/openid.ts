@@ -1,0 +1,108 @@
+// Log-in by an OpenID Connect provider: authorization code with PKCE as a public client. Only what is needed to check
+// the answer (verifier, state, nonce) is kept while the page is away, and it is deleted before the answer is read.
+import * as oauth from 'oauth4webapi';
+
+export interface OpenIdSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly scopes: string;
+}
+
+export interface Tokens {
+  readonly idToken: string;
+  readonly refreshToken: string | undefined;
+}
+
+interface Pending {
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+  /** Where the page goes on: a path below /console/. */
+  readonly back: string;
+}
+
+const pendingKey = 'portcullis-login';
+const redirectUri = (): string => `${location.origin}/console/oidc`;
+/** A public client: it has no secret, PKCE binds the code to this page. */
+const noSecret = oauth.None();
+
+async function providerOf({ issuer }: OpenIdSettings): Promise<oauth.AuthorizationServer> {
+  const url = new URL(issuer);
+  return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url));
+}
+
+/** Leaves the page for the provider. */
+export async function beginLogin(settings: OpenIdSettings, back: string): Promise<void> {
+  const provider = await providerOf(settings);
+  if (provider.authorization_endpoint === undefined)
+    throw new Error('The identity provider names no authorization endpoint.');
+  const pending: Pending = {
+    verifier: oauth.generateRandomCodeVerifier(),
+    state: oauth.generateRandomState(),
+    nonce: oauth.generateRandomNonce(),
+    back,
+  };
+  sessionStorage.setItem(pendingKey, JSON.stringify(pending));
+  const url = new URL(provider.authorization_endpoint);
+  const parameters = {
+    client_id: settings.clientId,
+    redirect_uri: redirectUri(),
+    response_type: 'code',
+    scope: settings.scopes,
+    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+    code_challenge_method: 'S256',
+    state: pending.state,
+    nonce: pending.nonce,
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  location.assign(url);
+}
+
+/**
+ * Reads the answer that the provider put into the address.
+ * @throws Error (rejects) when it is not the answer to this page's question, or the provider refused
+ */
+export async function finishLogin(
+  settings: OpenIdSettings,
+): Promise<{ readonly tokens: Tokens; readonly back: string }> {
+  const answered = new URL(location.href);
+  history.replaceState(null, '', '/console/');
+  const stored = sessionStorage.getItem(pendingKey);
+  sessionStorage.removeItem(pendingKey);
+  if (stored === null) throw new Error('This login was not begun in this tab. Log in again.');
+  const pending = JSON.parse(stored) as Pending;
+  const provider = await providerOf(settings);
+  const client: oauth.Client = { client_id: settings.clientId };
+  const parameters = oauth.validateAuthResponse(provider, client, answered, pending.state);
+  const answer = await oauth.authorizationCodeGrantRequest(
+    provider,
+    client,
+    noSecret,
+    parameters,
+    redirectUri(),
+    pending.verifier,
+  );
+  const result = await oauth.processAuthorizationCodeResponse(provider, client, answer, {
+    expectedNonce: pending.nonce,
+    requireIdToken: true,
+  });
+  return { tokens: tokensOf(result), back: safeBack(pending.back) };
+}
+
+/** Exchanges a refresh token. It is kept in memory only, like the token itself. */
+export async function refresh(settings: OpenIdSettings, refreshToken: string): Promise<Tokens> {
+  const provider = await providerOf(settings);
+  const client: oauth.Client = { client_id: settings.clientId };
+  const answer = await oauth.refreshTokenGrantRequest(provider, client, noSecret, refreshToken);
+  return tokensOf(await oauth.processRefreshTokenResponse(provider, client, answer));
+}
+
+function tokensOf({ id_token: idToken, refresh_token: refreshToken }: oauth.TokenEndpointResponse): Tokens {
+  if (idToken === undefined) throw new Error('The identity provider gave no ID token.');
+  return { idToken, refreshToken };
+}
+
+/** Security: after a login the page goes nowhere but to a view of the console. */
+export function safeBack(back: string): string {
+  return /^\/console\/(?!\/)[^\\]*$/.test(back) ? back : '/console/';
+}

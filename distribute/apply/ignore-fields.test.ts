@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { IgnoredFields } from '../work/manifest-config.ts';
+import { IgnoreFieldFault, withoutIgnored } from './ignore-fields.ts';
+
+const rule = (more: Partial<IgnoredFields>): IgnoredFields => ({
+  condition: 'OnSpokePresent',
+  jsonPaths: [],
+  jsonPointers: [],
+  jqPathExpressions: [],
+  ...more,
+});
+const object = { kind: 'X', spec: { replicas: 1, list: [{ a: 1, b: 2 }, { a: 3 }], 'a/b': 1 } };
+
+test('fields are removed by path and by pointer, and what is not there is no fault', () => {
+  const without = (more: Partial<IgnoredFields>): unknown => withoutIgnored(object, [rule(more)])['spec'];
+  const { spec } = object;
+  assert.deepEqual(without({ jsonPaths: ['.spec.replicas', '.spec.no.such'] }), { list: spec.list, 'a/b': 1 });
+  assert.deepEqual(without({ jsonPaths: ['.spec.list[*].a'] }), { ...spec, list: [{ b: 2 }, {}] });
+  assert.deepEqual(without({ jsonPointers: ['/spec/a~1b', '/spec/no/such'] }), { replicas: 1, list: spec.list });
+  assert.deepEqual(without({ jsonPointers: ['/spec/list/0'] }), { ...spec, list: [{ a: 3 }] });
+  assert.equal(object.spec.replicas, 1, 'the manifest itself stays');
+});
+
+test('fields that are ignored until the work changes stay in the manifest', () => {
+  assert.deepEqual(
+    withoutIgnored(object, [rule({ condition: 'OnSpokeChange', jsonPaths: ['.spec.replicas'] })]),
+    object,
+  );
+});
+
+test('an expression of jq and a pointer that is none are refused by name', () => {
+  for (const [more, message] of [
+    [{ jqPathExpressions: ['.spec'] }, /JQ expression error in '\.spec'/],
+    [{ jsonPointers: ['spec'] }, /JSON Pointer error in 'spec'/],
+  ] as const) {
+    assert.throws(
+      () => withoutIgnored(object, [rule(more)]),
+      (error) => error instanceof IgnoreFieldFault && message.test(error.message),
+    );
+  }
+});

@@ -1,0 +1,61 @@
+// Fields of a manifest that server-side apply leaves to others once the object is there, as `ignoreFields` names them.
+// Expressions of jq are refused: there is no interpreter of jq here, and a field that is not ignored would be taken
+// over.
+import { parsePrinterPath } from '../../tables/printer-path.ts';
+import type { IgnoredFields } from '../work/manifest-config.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+
+/** A rule cannot be followed. */
+export class IgnoreFieldFault extends Error {
+  override readonly name = 'IgnoreFieldFault';
+}
+
+/**
+ * A copy of the manifest without the fields that are left alone from the object's creation on.
+ * @throws IgnoreFieldFault
+ */
+export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFields[]): JsonObject {
+  const copy = structuredClone(manifest);
+  for (const rule of rules) {
+    const [jq] = rule.jqPathExpressions;
+    if (jq !== undefined)
+      throw new IgnoreFieldFault(
+        `JQ expression error in '${jq}': this executor has no jq; name the fields by jsonPointers or jsonPaths`,
+      );
+    if (rule.condition === 'OnSpokeChange') continue;
+    for (const path of rule.jsonPaths) removePath(copy, path);
+    for (const pointer of rule.jsonPointers) removePointer(copy, pointer);
+  }
+  return copy;
+}
+
+/** Removes the last field of the path from every object that the path before it finds; others are left as they are. */
+function removePath(object: JsonObject, path: string): void {
+  const dot = path.lastIndexOf('.');
+  const field = path.slice(dot + 1);
+  let parents: readonly unknown[];
+  try {
+    parents = dot <= 0 ? [object] : parsePrinterPath(path.slice(0, dot))(object);
+  } catch {
+    return;
+  }
+  for (const parent of parents) if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[field];
+}
+
+/** @throws IgnoreFieldFault for a text that is no JSON pointer (RFC 6901); one that finds nothing is none */
+function removePointer(object: JsonObject, pointer: string): void {
+  if (!pointer.startsWith('/'))
+    throw new IgnoreFieldFault(`JSON Pointer error in '${pointer}': a JSON pointer begins with "/"`);
+  const parts = pointer
+    .slice(1)
+    .split('/')
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = parts.pop()!;
+  let parent: unknown = object;
+  for (const part of parts) {
+    if (Array.isArray(parent)) parent = /^\d+$/.test(part) ? parent[Number(part)] : undefined;
+    else parent = isJsonObject(parent) && Object.hasOwn(parent, part) ? parent[part] : undefined;
+  }
+  if (Array.isArray(parent) && /^\d+$/.test(last)) parent.splice(Number(last), 1);
+  else if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[last];
+}

@@ -1,0 +1,66 @@
+// Owner references between AppliedManifestWorks and the objects that were applied for them. Several works may own one
+// object, so a reference is added to those that are there, or taken out alone.
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
+import { workApiVersion } from '../work/manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
+
+const kind = 'AppliedManifestWork';
+
+/** The reference to an AppliedManifestWork. It has no `controller`, since an object may have several of them. */
+export function ownerReferenceTo({ name, uid }: { readonly name: string; readonly uid: string }): OwnerReference {
+  return { apiVersion: workApiVersion, kind, name, uid };
+}
+
+export function ownersIn(object: JsonObject): readonly OwnerReference[] {
+  return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
+}
+
+export function isOwnedBy(object: JsonObject, uid: string): boolean {
+  return ownersIn(object).some((owner) => owner.uid === uid);
+}
+
+/** Whether another AppliedManifestWork owns the object, too. */
+export function hasOtherWork(object: JsonObject, uid: string): boolean {
+  return ownersIn(object).some(
+    (owner) => owner.apiVersion === workApiVersion && owner.kind === kind && owner.uid !== uid,
+  );
+}
+
+/** The references with ours added or taken out; the same list when there is nothing to change. */
+export function withOwner(
+  owners: readonly OwnerReference[],
+  owner: OwnerReference,
+  wanted: boolean,
+): readonly OwnerReference[] {
+  const present = owners.some(({ uid }) => uid === owner.uid);
+  if (present === wanted) return owners;
+  return wanted ? [...owners, owner] : owners.filter(({ uid }) => uid !== owner.uid);
+}
+
+/**
+ * Adds or removes our reference of an object that is there.
+ * @returns the object as it is afterwards
+ * @throws MemberRefusal, 409 when the object has changed
+ */
+export async function setOwner(
+  objects: MemberObjects,
+  object: ObjectName,
+  live: JsonObject,
+  {
+    owner,
+    wanted,
+    fieldManager,
+  }: { readonly owner: OwnerReference; readonly wanted: boolean; readonly fieldManager: string },
+): Promise<JsonObject> {
+  const owners = ownersIn(live);
+  const ownerReferences = withOwner(owners, owner, wanted);
+  if (ownerReferences === owners) return live;
+  const metadata = { uid: uidOf(live), resourceVersion: fieldOf(live, 'metadata', 'resourceVersion'), ownerReferences };
+  return await objects.patch(object, { type: 'merge', fieldManager, body: { metadata } });
+}
+
+export function uidOf(object: JsonObject): string {
+  return textAt(object, 'metadata', 'uid');
+}

@@ -1,0 +1,91 @@
+// Server-side apply of one manifest, with the fields that it leaves alone.
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import { MemberRefusal } from '../member/member-objects.ts';
+import { objectAt } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { ApplyConflict } from './apply-fault.ts';
+import { hashOf } from './content-hash.ts';
+import { withoutIgnored } from './ignore-fields.ts';
+import { setOwner } from './owners.ts';
+import type { ApplyTask } from './apply-task.ts';
+
+/** Annotation with a hash of what was applied; while it is the same, changes of others are left alone. */
+const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
+
+/** Managers of client-side apply, whose fields become ours at the first server-side apply. */
+const earlierManagers = new Set(['kubectl-client-side-apply', 'before-first-apply']);
+
+export async function applyServerSide(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
+  const { objects, object, strategy, ownership } = task;
+  const owning = { ...ownership, fieldManager: strategy.fieldManager };
+  const manifest = withoutEmptyTimes(task.manifest) as JsonObject;
+  let body = manifest;
+  if (strategy.ignoreFields.length > 0) {
+    const fewer = withoutIgnored(manifest, strategy.ignoreFields);
+    const hash = hashOf(fewer);
+    if (live !== undefined && textAt(live, 'metadata', 'annotations', hashAnnotation) === hash)
+      return await setOwner(objects, object, live, owning);
+    body = withAnnotation(live === undefined ? manifest : fewer, hash);
+  }
+  if (live !== undefined) await takeFields(task, live);
+  try {
+    const { fieldManager, force } = strategy;
+    const applied = await objects.patch(object, { type: 'apply', fieldManager, force, body });
+    return await setOwner(objects, object, applied, owning);
+  } catch (error) {
+    if (isFieldConflict(error)) throw new ApplyConflict(error.message);
+    throw error;
+  }
+}
+
+function isFieldConflict(error: unknown): error is MemberRefusal {
+  return error instanceof MemberRefusal && error.status === 409 && error.message.startsWith('Apply failed with');
+}
+
+/**
+ * Hands the fields of client-side apply, and those of our own updates, over to the manager of server-side apply.
+ * Without it, a field that is removed from the manifest later would stay.
+ */
+async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
+  const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
+  const { fieldManager } = strategy;
+  if (entries.some(({ manager, operation }) => manager === fieldManager && operation === 'Apply')) return;
+  const isEarlier = ({ manager, operation, subresource }: JsonObject): boolean =>
+    operation === 'Update' &&
+    (subresource ?? '') === '' &&
+    (manager === fieldManager || earlierManagers.has(String(manager)));
+  const [first] = entries.filter(isEarlier);
+  if (first === undefined) return;
+  const fieldsV1 = entries.filter(isEarlier).reduce((all, entry) => joined(all, objectAt(entry, 'fieldsV1')), {});
+  const taken = { ...first, manager: fieldManager, operation: 'Apply', fieldsV1 };
+  const managedFields = [...entries.filter((entry) => !isEarlier(entry)), taken];
+  const body = [
+    { op: 'replace', path: '/metadata/managedFields', value: managedFields },
+    // The object must not have changed since.
+    { op: 'replace', path: '/metadata/resourceVersion', value: fieldOf(live, 'metadata', 'resourceVersion') },
+  ];
+  await objects.patch(object, { type: 'json', fieldManager, body });
+}
+
+/** The union of two sets of fields (fieldsV1 of managedFields). */
+function joined(one: JsonObject, other: JsonObject): JsonObject {
+  const all: Record<string, unknown> = { ...one };
+  for (const [key, value] of Object.entries(other))
+    all[key] = isJsonObject(all[key]) && isJsonObject(value) ? joined(all[key], value) : value;
+  return all;
+}
+
+function withAnnotation(manifest: JsonObject, hash: string): JsonObject {
+  const metadata = objectAt(manifest, 'metadata');
+  const annotations = { ...objectAt(metadata, 'annotations'), [hashAnnotation]: hash };
+  return { ...manifest, metadata: { ...metadata, annotations } };
+}
+
+/** Without `creationTimestamp: null`, which raises the object's generation at every apply. */
+function withoutEmptyTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmptyTimes);
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).filter(([key, inner]) => key !== 'creationTimestamp' || inner !== null);
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutEmptyTimes(inner)]));
+}

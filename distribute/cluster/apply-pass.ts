@@ -1,0 +1,289 @@
+// Applies the manifests of one work once, and reads what became of them. What is known to be as it should is not asked
+// for.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
+import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
+import { contentHash, hashOf } from '../apply/content-hash.ts';
+import { faultOf, MissingRight, type ApplyFault } from '../apply/apply-fault.ts';
+import { uidOf } from '../apply/owners.ts';
+import { applyManifest } from '../apply/strategies.ts';
+import { evaluateRules } from '../feedback/condition-rules.ts';
+import { readFeedback } from '../feedback/feedback-values.ts';
+import type { Executor } from '../member/executor-identity.ts';
+import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
+import type { MemberSession } from '../member/member-session.ts';
+import { readinessOf } from '../../lib/objects/readiness.ts';
+import { inApplyOrder } from '../work/apply-order.ts';
+import { configOf, isOwned, type ManifestConfig } from '../work/manifest-config.ts';
+import type { ManifestResult, Seen } from '../work/manifest-status.ts';
+import { manifestsOf, metaOf, objectAt, objectKey, type ResourceMeta } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { KnownObject, KnownObjects } from './known-objects.ts';
+
+export interface ApplyPassParts {
+  readonly work: HubObject;
+  readonly executor: Executor;
+  readonly session: MemberSession;
+  readonly objects: MemberObjects;
+  readonly known: KnownObjects;
+  readonly owner: OwnerReference;
+  /** Feeds objects and lists back as JSON text. */
+  readonly rawJson: boolean;
+  /** The work is complete: objects are looked at, and nothing is applied. */
+  readonly isComplete: boolean;
+}
+
+export interface ApplyPass {
+  readonly results: readonly ManifestResult[];
+  /** The objects of the work, to be followed. */
+  readonly objects: readonly ObjectName[];
+  /** After how many milliseconds the work has to be looked at again; undefined: not before something changes. */
+  readonly againMs: number | undefined;
+  /** Something failed that may pass by itself. */
+  readonly failed: boolean;
+}
+
+interface Manifest {
+  readonly meta: ResourceMeta;
+  /** Undefined when the manifest is no object. */
+  readonly object: JsonObject | undefined;
+}
+
+/** Manifests that do not depend on each other are applied so many at once. */
+const parallel = 8;
+
+/** @throws GatewayError when the member cannot be reached; what was known of the work then still counts */
+export async function runApplyPass(parts: ApplyPassParts): Promise<ApplyPass> {
+  const pass = new Pass(parts);
+  return await pass.run();
+}
+
+class Pass {
+  readonly #parts: ApplyPassParts;
+  readonly #results: ManifestResult[] = [];
+  readonly #objects: ObjectName[] = [];
+  readonly #keys = new Set<string>();
+  #againMs: number | undefined;
+  #failed = false;
+
+  constructor(parts: ApplyPassParts) {
+    this.#parts = parts;
+  }
+
+  async run(): Promise<ApplyPass> {
+    const { work, known, isComplete } = this.#parts;
+    const manifests = isComplete ? recordedManifests(work) : givenManifests(work);
+    for (const group of inApplyOrder(manifests)) await eachOf(group, parallel, (manifest) => this.#one(manifest));
+    if (!isComplete) known.keepOnly(work.metadata.name, this.#keys);
+    return { results: this.#results, objects: this.#objects, againMs: this.#againMs, failed: this.#failed };
+  }
+
+  async #one({ meta, object: manifest }: Manifest): Promise<void> {
+    if (manifest === undefined && !this.#parts.isComplete) {
+      this.#unserved(meta, faultOf(new Error('the manifest is no object'), undefined));
+      return;
+    }
+    const { session } = this.#parts;
+    const kind = await session.kinds.find(meta.group, meta.version, meta.kind);
+    if (kind === undefined) {
+      this.#unserved(meta, faultOf(new Error(`the server doesn't have a resource type "${meta.kind}"`), undefined));
+      return;
+    }
+    const namespace = kind.isNamespaced ? meta.namespace : '';
+    const full: ResourceMeta = { ...meta, resource: kind.resource, namespace };
+    if (kind.isNamespaced && namespace === '') {
+      const fault = faultOf(new Error('an empty namespace may not be set during creation'), undefined);
+      this.#tell(full, fault, { state: 'unreadable', message: 'it has no namespace' });
+      return;
+    }
+    const object: ObjectName = { kind, namespace, name: meta.name };
+    this.#objects.push(object);
+    await this.#bring(full, object, manifest);
+  }
+
+  /** Brings one object to what its manifest says, as far as that is not so already. */
+  async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
+    const { work, executor, session, known, owner } = this.#parts;
+    const config = configOf(work, meta);
+    const isOwn = config.strategy.type !== 'ReadOnly' && isOwned(work, meta);
+    const key = objectKey(meta);
+    this.#keys.add(key);
+    const taskHash = hashOf([manifest ?? null, config, isOwn, executor.key, owner.uid]);
+    const before = known.get(work.metadata.name, key, taskHash);
+    if (!session.isFollowable(executor, object)) this.#again(unwatchedMs);
+    const watched = session.versionOf(executor, object);
+    if (before !== undefined && before.version === watched && !mayTryAgain(before)) {
+      this.#tell(meta, before.fault, before.seen);
+      return;
+    }
+    const after = await this.#look({ meta, object, manifest, config, isOwn, taskHash, before });
+    known.set(work.metadata.name, key, after);
+    this.#tell(meta, after.fault, after.seen);
+  }
+
+  async #look(task: Task): Promise<KnownObject> {
+    const { objects } = this.#parts;
+    const { object, before, taskHash } = task;
+    let live: JsonObject | undefined;
+    try {
+      live = await objects.get(object);
+    } catch (error) {
+      if (isUnreachable(error)) throw error;
+      const fault = faultOf(error, object);
+      const seen: Seen = { state: 'unreadable', message: (error as Error).message };
+      return { taskHash, version: '', content: before?.content, fault, seen, refusedUntilMs: untilOf(fault) };
+    }
+    if (this.#mayWait(task, live))
+      return this.#knownAs(task, live, before?.content, before?.fault, before?.refusedUntilMs);
+    try {
+      const applied = await this.#apply(task, live);
+      const content = applied === undefined ? undefined : contentHash(applied);
+      return this.#knownAs(task, applied, content, undefined);
+    } catch (error) {
+      if (isUnreachable(error)) throw error;
+      return this.#knownAs(task, live, undefined, faultOf(error, object));
+    }
+  }
+
+  /** Whether nothing is to be applied now: the object is as it was left, or it has to wait. */
+  #mayWait({ meta, config, manifest, before }: Task, live: JsonObject | undefined): boolean {
+    const { work, known } = this.#parts;
+    if (manifest === undefined || isManifestComplete(work, meta)) return true;
+    if (before === undefined || config.strategy.type === 'ReadOnly') return false;
+    if (before.fault !== undefined) return !mayTryAgain(before);
+    if (live !== undefined && before.content === contentHash(live)) return true;
+    const waitMs = known.correct(work.metadata.name, objectKey(meta), performance.now());
+    if (waitMs > 0) this.#again(waitMs);
+    return waitMs > 0;
+  }
+
+  async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
+    const { objects, executor, owner } = this.#parts;
+    // Who may not delete the object may not make it: it would be deleted with its work.
+    const isNew = before === undefined || before.fault !== undefined;
+    if (executor.isNamed && isOwn && isNew && !(await objects.may('delete', object)))
+      throw new MissingRight(`${executor.key} may not delete it`);
+    if (config.strategy.type === 'ReadOnly') return live;
+    return await applyManifest(
+      {
+        objects,
+        object,
+        manifest: cleaned(manifest!, object),
+        strategy: config.strategy,
+        ownership: { owner, wanted: isOwn },
+        lastContent: before?.content,
+      },
+      live,
+    );
+  }
+
+  #knownAs(
+    { taskHash, config }: Task,
+    live: JsonObject | undefined,
+    content: string | undefined,
+    fault: ApplyFault | undefined,
+    refusedUntilMs = untilOf(fault),
+  ): KnownObject {
+    const { rawJson } = this.#parts;
+    if (live === undefined)
+      return { taskHash, version: 'absent', content, fault, seen: { state: 'absent' }, refusedUntilMs };
+    const observation = {
+      feedback: readFeedback(live, config.feedbackRules, rawJson),
+      rules: evaluateRules(live, config.conditionRules),
+      readiness: readinessOf(live),
+    };
+    const seen: Seen = { state: 'present', uid: uidOf(live), observation };
+    return { taskHash, version: textAt(live, 'metadata', 'resourceVersion'), content, fault, seen, refusedUntilMs };
+  }
+
+  #unserved(meta: ResourceMeta, fault: ApplyFault): void {
+    this.#tell(meta, fault, { state: 'unserved' });
+  }
+
+  #tell(meta: ResourceMeta, fault: ApplyFault | undefined, seen: Seen): void {
+    if (fault?.againMs !== undefined) this.#again(fault.againMs);
+    else if (fault !== undefined) this.#failed = true;
+    const applied = fault === undefined ? 'done' : { reason: fault.reason, message: fault.message };
+    this.#results.push({ meta, applied: this.#parts.isComplete ? 'kept' : applied, seen });
+  }
+
+  #again(ms: number): void {
+    this.#againMs = Math.min(ms, this.#againMs ?? ms);
+  }
+}
+
+interface Task {
+  readonly meta: ResourceMeta;
+  readonly object: ObjectName;
+  /** Undefined when nothing is to be applied. */
+  readonly manifest: JsonObject | undefined;
+  readonly config: ManifestConfig;
+  readonly isOwn: boolean;
+  readonly taskHash: string;
+  readonly before: KnownObject | undefined;
+}
+
+/** How often objects are read that cannot be watched. */
+const unwatchedMs = 60_000;
+
+function givenManifests(work: HubObject): readonly Manifest[] {
+  return manifestsOf(work).map((given, ordinal) => {
+    const object = isJsonObject(given) ? given : undefined;
+    return { meta: metaOf(ordinal, object ?? {}), object };
+  });
+}
+
+/** The objects that the status of a complete work names. */
+function recordedManifests(work: HubObject): readonly Manifest[] {
+  return listAt(work, 'status', 'resourceStatus', 'manifests').map((entry) => ({
+    meta: objectAt(entry, 'resourceMeta') as unknown as ResourceMeta,
+    object: undefined,
+  }));
+}
+
+/** Without what is not the manifest's to say. */
+function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    managedFields: _fields,
+    namespace: _namespace,
+    ...metadata
+  } = objectAt(manifest, 'metadata');
+  return { ...manifest, metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) } };
+}
+
+/** Whether the object of this manifest has come to its end, so that it is not updated any more. */
+function isManifestComplete(work: HubObject, meta: ResourceMeta): boolean {
+  const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
+    isSameObject(objectAt(each, 'resourceMeta'), meta),
+  );
+  const conditions = conditionsOf({ status: entry } as unknown as HubObject);
+  return findCondition(conditions, 'Complete')?.status === 'True';
+}
+
+function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: ResourceMeta): boolean {
+  return Object.entries({ group, kind, name, namespace }).every(([field, value]) => recorded[field] === value);
+}
+
+/** Whether what was refused may be tried again. */
+function mayTryAgain({ fault, refusedUntilMs }: KnownObject): boolean {
+  return fault !== undefined && performance.now() >= refusedUntilMs;
+}
+
+function untilOf(fault: ApplyFault | undefined): number {
+  return performance.now() + (fault?.againMs ?? 0);
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof GatewayError && error.code !== 'IDENTITY_REFUSED';
+}
+
+async function eachOf<T>(items: readonly T[], atOnce: number, act: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const work = async (): Promise<void> => {
+    for (const item of rest) await act(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+}

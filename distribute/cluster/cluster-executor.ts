@@ -1,0 +1,195 @@
+// Executes the works of one cluster, with a queue of its own. While its member cannot be reached, or another agent
+// looks after it, nothing is tried: the watch of AppliedManifestWorks tells when that has changed.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
+import { conditionsOf, type Finding } from '../../controllers/conditions.ts';
+import { isDeleting, textAt } from '../../controllers/objects.ts';
+import { makeQueue, type ControllerLog } from '../../controllers/queue/logged-queue.ts';
+import type { Outcome, WorkQueue } from '../../controllers/queue/work-queue.ts';
+import { followAppliedWorks, type AppliedWorks } from '../inventory/applied-works.ts';
+import { MemberSession, type SessionParts } from '../member/member-session.ts';
+import { manifestWorks, ownPrefix } from '../work/manifest-work.ts';
+import { withOwnConditions } from '../work/work-status.ts';
+import { endAppliedWork, endWork } from './clean-up.ts';
+import { KnownObjects } from './known-objects.ts';
+import type { WorkSettings } from './settings.ts';
+import { passWork, type WorkPassParts } from './work-pass.ts';
+
+export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' | 'onError'> {
+  readonly settings: WorkSettings;
+  /** Names of the cluster's works. */
+  readonly works: () => Iterable<string>;
+  readonly log: ControllerLog;
+  /** Called after each look at a work. */
+  readonly onPass: (seconds: number) => void;
+  readonly timing?: Partial<ReflectorTiming>;
+}
+
+/** Works of one cluster that are looked at at the same time. */
+const workers = 4;
+/** Changes of a work's objects come in crowds, and one look sees them together. */
+const gatherMs = 300;
+
+const workPrefix = 'work/';
+const appliedPrefix = 'applied/';
+
+export class ClusterExecutor {
+  readonly #options: ClusterExecutorOptions;
+  readonly #session: MemberSession;
+  readonly #appliedWorks: AppliedWorks;
+  readonly #known = new KnownObjects();
+  readonly #queue: WorkQueue;
+  readonly #soon = new Map<string, NodeJS.Timeout>();
+  #obstacle: string | undefined;
+
+  constructor(options: ClusterExecutorOptions) {
+    this.#options = options;
+    const { cluster, settings, log, timing } = options;
+    const onError = (error: unknown): void =>
+      log.error({ cluster, err: error }, 'works: an object of a cluster could not be handled');
+    this.#session = new MemberSession({
+      ...options,
+      onObjects: (type) => {
+        for (const work of this.#session.worksOf(type)) this.#addSoon(work);
+      },
+      onError,
+    });
+    this.#queue = makeQueue('ManifestWork', `works of cluster ${cluster}`, log, (key) => this.#reconcile(key), {
+      workers,
+    });
+    this.#appliedWorks = followAppliedWorks({
+      client: this.#session.own,
+      hubHash: settings.hubHash,
+      agentId: settings.agentId,
+      onChange: (names) => this.#onAppliedWorks(names),
+      onState: () => this.#addAllWhenChanged(),
+      onError,
+      ...(timing && { timing }),
+    });
+  }
+
+  /** A work was made or changed, or is to be deleted. */
+  addWork(name: string): void {
+    this.#queue.add(workPrefix + name);
+  }
+
+  /** A work is gone from the hub. */
+  workGone(name: string): void {
+    this.#session.follow(undefined, name, []);
+    this.#known.forget(name);
+    this.#queue.add(appliedPrefix + `${this.#options.settings.hubHash}-${name}`);
+  }
+
+  /** The cluster was registered, or its address or credential changed. */
+  recordChanged(): void {
+    this.#appliedWorks.lookAgain();
+  }
+
+  /** Why nothing is executed now; undefined while works are. */
+  obstacle(): Finding | undefined {
+    const { fault, phase, synced } = this.#appliedWorks.state();
+    const type = `${ownPrefix}Reached`;
+    if (fault !== undefined) return { type, status: 'False', reason: fault.reason, message: fault.message };
+    if (!synced) return { type, status: 'False', reason: 'NotReached', message: 'the cluster was not reached yet' };
+    const executed = { type: `${ownPrefix}Executed`, status: 'False' } as const;
+    if (phase === 'missing') {
+      const message = 'the cluster does not have AppliedManifestWorks: install their CustomResourceDefinition there';
+      return { ...executed, reason: 'NoAppliedManifestWorks', message };
+    }
+    const foreign = this.#appliedWorks.foreign();
+    if (foreign === undefined) return undefined;
+    const agent = textAt(foreign, 'spec', 'agentID');
+    const message = `the agent ${JSON.stringify(agent)} executes works of this hub in the cluster; end it and delete its AppliedManifestWorks, or switch execution by the gateway off`;
+    return { ...executed, reason: 'OtherAgent', message };
+  }
+
+  /** How long the work has waited for its turn that waits longest. */
+  queueAgeMs(): number {
+    return this.#queue.longestWaitMs();
+  }
+
+  close(): void {
+    this.#queue.close();
+    for (const timer of this.#soon.values()) clearTimeout(timer);
+    this.#appliedWorks.close();
+    this.#session.close();
+  }
+
+  #onAppliedWorks(names: readonly string[]): void {
+    this.#addAllWhenChanged();
+    const { hubHash } = this.#options.settings;
+    for (const name of names) {
+      this.#queue.add(appliedPrefix + name);
+      if (name.startsWith(`${hubHash}-`)) this.#addWhenWaiting(name.slice(hubHash.length + 1));
+    }
+  }
+
+  /** Of the changes of AppliedManifestWorks, works wait for the end alone: others are mostly our own. */
+  #addWhenWaiting(workName: string): void {
+    const work = this.#work(workName);
+    const appliedWork = this.#appliedWorks.of(workName);
+    if (work !== undefined && (appliedWork === undefined || isDeleting(work))) this.addWork(workName);
+  }
+
+  /** Everything again when what was in the way is gone, or something has come in the way. */
+  #addAllWhenChanged(): void {
+    const obstacle = this.obstacle();
+    const told = obstacle === undefined ? '' : `${obstacle.reason} ${obstacle.message}`;
+    if (told === this.#obstacle) return;
+    this.#obstacle = told;
+    const { cluster, log, works } = this.#options;
+    if (obstacle === undefined) log.info({ cluster }, 'works: works of the cluster are executed');
+    else log.warn({ cluster, fault: obstacle.message }, 'works: works of the cluster are not executed');
+    for (const name of works()) this.addWork(name);
+    for (const { metadata } of this.#appliedWorks.own()) this.#queue.add(appliedPrefix + metadata.name);
+  }
+
+  #addSoon(work: string): void {
+    if (this.#soon.has(work)) return;
+    const add = (): void => {
+      this.#soon.delete(work);
+      this.addWork(work);
+    };
+    this.#soon.set(work, setTimeout(add, gatherMs).unref());
+  }
+
+  #work(name: string): HubObject | undefined {
+    return this.#options.settings.work(this.#options.cluster, name);
+  }
+
+  async #reconcile(key: string): Promise<Outcome> {
+    const parts: WorkPassParts = {
+      settings: this.#options.settings,
+      session: this.#session,
+      appliedWorks: this.#appliedWorks,
+      known: this.#known,
+    };
+    const obstacle = this.obstacle();
+    if (key.startsWith(appliedPrefix)) {
+      if (obstacle !== undefined) return 'done';
+      return await endAppliedWork(parts, this.#options.cluster, key.slice(appliedPrefix.length));
+    }
+    const work = this.#work(key.slice(workPrefix.length));
+    if (work === undefined) return 'done';
+    if (obstacle !== undefined) {
+      await this.#tellObstacle(work, obstacle);
+      return 'done';
+    }
+    if (isDeleting(work)) return await endWork(parts, work);
+    const startMs = performance.now();
+    const outcome = await passWork(parts, work);
+    this.#options.onPass((performance.now() - startMs) / 1000);
+    return outcome;
+  }
+
+  async #tellObstacle(work: HubObject, obstacle: Finding): Promise<void> {
+    // The first list of a cluster takes a moment, which is nothing to tell.
+    if (obstacle.reason === 'NotReached') return;
+    const conditions = withOwnConditions(work, [obstacle]);
+    if (isDeepStrictEqual(conditions, conditionsOf(work))) return;
+    const { resourceVersion } = work.metadata;
+    const patch = { metadata: { resourceVersion }, status: { conditions } };
+    await this.#options.settings.writer.patch(manifestWorks, work, patch, '/status');
+  }
+}

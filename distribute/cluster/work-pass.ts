@@ -1,0 +1,140 @@
+// One look at one work: applies it, keeps the inventory, and writes what became of it into its status.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { conditionsOf, findCondition, type Condition, type Finding } from '../../controllers/conditions.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
+import { isDeleting, textsAt } from '../../controllers/objects.ts';
+import type { Outcome } from '../../controllers/queue/work-queue.ts';
+import { faultOf } from '../apply/apply-fault.ts';
+import { ownerReferenceTo } from '../apply/owners.ts';
+import type { AppliedWorks } from '../inventory/applied-works.ts';
+import { announceObjects, keepInventory } from '../inventory/keep-inventory.ts';
+import { executorFor, ExecutorRefused, executorOf, type Executor } from '../member/executor-identity.ts';
+import type { MemberSession, WorkReference } from '../member/member-session.ts';
+import type { ManifestResult } from '../work/manifest-status.ts';
+import { manifestsOf, manifestWorks, metaOf, replicaSetLabel, workFinalizer } from '../work/manifest-work.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
+import { statusOf } from '../work/work-status.ts';
+import { runApplyPass, type ApplyPass } from './apply-pass.ts';
+import type { KnownObjects } from './known-objects.ts';
+import type { WorkSettings } from './settings.ts';
+
+export interface WorkPassParts {
+  readonly settings: WorkSettings;
+  readonly session: MemberSession;
+  readonly appliedWorks: AppliedWorks;
+  readonly known: KnownObjects;
+}
+
+/** Deletion of an object takes a moment. */
+const pendingMs = 1_000;
+const refusedMs = 60_000;
+/** A timer cannot wait longer than some weeks. */
+const longestWaitMs = 86_400_000;
+
+/** @throws HubRefusal, GatewayError */
+export async function passWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
+  const { settings } = parts;
+  if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) {
+    // Its event brings the work here again: nothing is applied that would not be cleaned up.
+    await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
+    return 'done';
+  }
+  const executor = await chosenExecutor(settings, work);
+  if (typeof executor === 'string') {
+    await writeStatus(settings, work, refusedResults(work, executor), []);
+    return { afterMs: refusedMs };
+  }
+  return await executeAs(parts, work, executor);
+}
+
+export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObject): WorkReference {
+  return { namespace, name, uid };
+}
+
+/** Why the work is refused, as text. */
+async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<Executor | string> {
+  try {
+    const executor = executorOf(work, settings.defaultExecutor);
+    return (executor.isNamed ? await settings.executorFault(work) : undefined) ?? executor;
+  } catch (error) {
+    if (error instanceof ExecutorRefused) return error.message;
+    throw error;
+  }
+}
+
+async function executeAs(parts: WorkPassParts, work: HubObject, executor: Executor): Promise<Outcome> {
+  const { settings, session, appliedWorks, known } = parts;
+  const isComplete = findCondition(conditionsOf(work), 'Complete')?.status === 'True';
+  const ensured = await appliedWorks.ensure(work, executor.key);
+  // Somebody deletes it in the member: its objects go first, and its event brings the work here again.
+  if (isDeleting(ensured)) return 'done';
+  const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
+  const owner = ownerReferenceTo(appliedWork.metadata);
+  const objects = session.objects(executor, referenceOf(work));
+  const { rawJson, holdOnDenied } = settings;
+  const pass = await runApplyPass({ work, executor, session, objects, known, owner, rawJson, isComplete });
+  session.follow(executor, work.metadata.name, pass.objects);
+  if (isComplete) {
+    await writeStatus(settings, work, pass.results, []);
+    return sooner(outcomeOf(pass, false), await expire(settings, work));
+  }
+  const ownObjects = holdOnDenied ? undefined : session.objects(executorFor('gateway', false), referenceOf(work));
+  const inventory = { kinds: session.kinds, objects, ownObjects, owner, appliedWorks, appliedWork, work };
+  const { held, isPending } = await keepInventory(inventory, pass.results);
+  const conditions = await writeStatus(settings, work, pass.results, held === undefined ? [] : [held]);
+  // A work that has just come to its end is looked at again as such.
+  const hasEnded = findCondition(conditions, 'Complete')?.status === 'True';
+  return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
+}
+
+/** Deletes a work some time after it is complete, as it asks for. */
+async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
+  const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
+  const end = findCondition(conditionsOf(work), 'Complete')?.lastTransitionTime;
+  // The works of a ManifestWorkReplicaSet would only be made again.
+  if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
+    return 'done';
+  const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
+  if (leftMs > 0) return { afterMs: Math.min(leftMs, longestWaitMs) };
+  await writer.remove(manifestWorks, work);
+  return 'done';
+}
+
+function sooner(one: Outcome, other: Outcome): Outcome {
+  if (one === 'retry' || other === 'done') return one;
+  if (typeof one === 'string' || typeof other === 'string') return other;
+  return { afterMs: Math.min(one.afterMs, other.afterMs) };
+}
+
+function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome {
+  if (failed) return 'retry';
+  if (isPending) return { afterMs: Math.min(pendingMs, againMs ?? pendingMs) };
+  return againMs === undefined ? 'done' : { afterMs: againMs };
+}
+
+/** Every manifest of a work that is not executed at all. */
+function refusedResults(work: HubObject, message: string): readonly ManifestResult[] {
+  const { reason, message: words } = faultOf(new Error(message), undefined);
+  return manifestsOf(work).map((manifest, ordinal) => ({
+    meta: metaOf(ordinal, isJsonObject(manifest) ? manifest : {}),
+    applied: { reason, message: words },
+    seen: { state: 'unserved' },
+  }));
+}
+
+async function writeStatus(
+  { writer }: WorkSettings,
+  work: HubObject,
+  results: readonly ManifestResult[],
+  own: readonly Finding[],
+): Promise<readonly Condition[]> {
+  const status = statusOf(work, results, own);
+  const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
+  if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
+  // Another version of the work than the one that was executed must not get this status.
+  const { resourceVersion } = work.metadata;
+  await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
+  return status.conditions;
+}

@@ -1,0 +1,138 @@
+// Conditions of an object that its work asks for (`conditionRules`): by expressions of CEL over the object, or the ones
+// that OCM knows for some kinds.
+import { Environment } from '@marcbachmann/cel-js';
+import type { Finding } from '../../controllers/conditions.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+
+interface Rule {
+  readonly condition: string;
+  readonly expressions: readonly string[];
+  readonly message: string;
+  readonly messageExpression: string;
+}
+
+const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> = {
+  'v1 Job.batch Complete': {
+    expressions: [
+      "hasConditions(object.status) && object.status.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')",
+    ],
+    messageExpression: "result ? 'Job is finished' : 'Job is not finished'",
+  },
+  'v1 Pod Complete': {
+    expressions: ["object.status.phase in ['Succeeded', 'Failed']"],
+    messageExpression: '"Pod is in phase " + object.status.phase',
+  },
+};
+
+/** Findings by the rules, without those whose well-known condition the kind does not have. */
+export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
+  if (rules.length === 0) return [];
+  const variable = celValue(object);
+  return rules.flatMap((written) => {
+    const type = textAt(written, 'condition');
+    const ruleType = textAt(written, 'type');
+    if (ruleType !== 'CEL' && ruleType !== 'WellKnownConditions') {
+      const message = `unrecognized condition rule type ${ruleType}`;
+      return [{ type, status: 'Unknown', reason: 'ConditionRuleInvalid', message } as const];
+    }
+    const rule = ruleType === 'CEL' ? celRule(written) : wellKnownRule(object, written);
+    return rule === undefined ? [] : [evaluate(rule, variable)];
+  });
+}
+
+function celRule(written: unknown): Rule {
+  return {
+    condition: textAt(written, 'condition'),
+    expressions: listAt(written, 'celExpressions').filter((each) => typeof each === 'string'),
+    message: textAt(written, 'message'),
+    messageExpression: textAt(written, 'messageExpression'),
+  };
+}
+
+function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
+  const given = celRule(written);
+  const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
+  const known = wellKnown[`${version} ${groupKindIn(object)} ${given.condition}`];
+  if (known === undefined) return undefined;
+  return { ...given, ...known, messageExpression: given.messageExpression || known.messageExpression };
+}
+
+function evaluate(rule: Rule, object: unknown): Finding {
+  const { condition: type } = rule;
+  try {
+    // Stops at the first that does not hold, so that it can guard those after it.
+    const holds = rule.expressions.every((expression) => isTrue(run(expression, { object })));
+    const message = messageOf(rule, object, holds);
+    return { type, status: holds ? 'True' : 'False', reason: 'ConditionRuleEvaluated', message };
+  } catch (error) {
+    return { type, status: 'False', reason: 'ConditionRuleExpressionError', message: wordsOf(error) };
+  }
+}
+
+function isTrue(value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new Error(`expected bool result, got ${typeof value}`);
+  return value;
+}
+
+function messageOf({ condition, message, messageExpression }: Rule, object: unknown, result: boolean): string {
+  const otherwise = message !== '' ? message : `Manifest is ${result ? '' : 'not '}${condition}`;
+  if (messageExpression === '') return otherwise;
+  try {
+    const text = run(messageExpression, { object, result });
+    if (typeof text !== 'string') return `expected message expression to have a string result, got ${typeof text}`;
+    return text === '' ? otherwise : text;
+  } catch (error) {
+    return wordsOf(error);
+  }
+}
+
+/** The library gives the place in the expression in further lines. */
+function wordsOf(error: unknown): string {
+  return (error instanceof Error ? error.message : 'unknown fault').split('\n')[0]!;
+}
+
+const environment = makeEnvironment();
+
+/** Most steps that the loops of an expression may take. Each may run over the longest list, inside of the others. */
+const maxSteps = 1_000_000;
+const loops = /\.(?:all|exists|exists_one|map|filter)\s*\(/g;
+
+function run(expression: string, variables: Record<string, unknown>): unknown {
+  const count = [...expression.matchAll(loops)].length;
+  if (longestList(variables['object']) ** count > maxSteps)
+    throw new Error('the loops of the expression over the lists of the object would take too long');
+  return environment.evaluate(expression, variables);
+}
+
+function longestList(value: unknown): number {
+  if (Array.isArray(value)) return Math.max(value.length, 1, ...value.map(longestList));
+  return isJsonObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
+}
+
+/** Bounded, since whoever writes a work writes the expressions, and they run for all clusters in one process. */
+function makeEnvironment(): Environment {
+  const made = new Environment({
+    unlistedVariablesAreDyn: false,
+    enableOptionalTypes: true,
+    limits: { maxAstNodes: 500, maxDepth: 30, maxListElements: 200, maxMapEntries: 50, maxCallArguments: 8 },
+  });
+  made.registerVariable('object', 'dyn');
+  made.registerVariable('result', 'bool');
+  // OCM's own function: whether a status has any conditions.
+  made.registerFunction('hasConditions(dyn): bool', (object: unknown) => {
+    const conditions = fieldOf(object, 'conditions');
+    return Array.isArray(conditions) && conditions.length > 0;
+  });
+  return made;
+}
+
+/** JSON as CEL has it: whole numbers are `int`. */
+function celValue(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(celValue);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, celValue(inner)]));
+}

@@ -1,0 +1,113 @@
+// Values of an object that its work wants to see on the hub (`feedbackRules`): by JSONPath, or the ones that OCM knows
+// for some kinds.
+import { listAt, textAt } from '../../controllers/objects.ts';
+import { parsePrinterPath } from '../../tables/printer-path.ts';
+import { groupKindIn, splitApiVersion } from '../work/manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
+import type { Feedback } from '../work/manifest-status.ts';
+
+interface NamedPath {
+  readonly name: string;
+  readonly path: string;
+  /** Only for objects in this version; '' for all. */
+  readonly version: string;
+}
+
+const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path: string])[]>> = {
+  'v1 Deployment.apps': [
+    ['ReadyReplicas', '.status.readyReplicas'],
+    ['Replicas', '.status.replicas'],
+    ['AvailableReplicas', '.status.availableReplicas'],
+  ],
+  'v1 DaemonSet.apps': [
+    ['NumberReady', '.status.numberReady'],
+    ['DesiredNumberScheduled', '.status.desiredNumberScheduled'],
+    ['NumberAvailable', '.status.numberAvailable'],
+  ],
+  'v1 Job.batch': [
+    ['JobComplete', '.status.conditions[?(@.type=="Complete")].status'],
+    ['JobSucceeded', '.status.succeeded'],
+  ],
+  'v1 Pod': [
+    ['PodReady', '.status.conditions[?(@.type=="Ready")].status'],
+    ['PodPhase', '.status.phase'],
+  ],
+};
+
+/** The hub's schema takes no longer text. */
+const maxJsonLength = 1024;
+
+export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
+  if (rules.length === 0) return { values: [], outcome: undefined };
+  const values: JsonObject[] = [];
+  const faults: string[] = [];
+  for (const rule of rules) {
+    const paths = pathsOf(object, rule);
+    if (paths.length === 0 && textAt(rule, 'type') === 'WellKnownStatus')
+      faults.push(`cannot find the wellknown statuses for resource with gvk ${gvkText(object)}`);
+    for (const path of paths) {
+      const found = valueAt(object, path, rawJson);
+      if (typeof found === 'string') faults.push(found);
+      else if (found !== undefined) values.push({ name: path.name, fieldValue: found });
+    }
+  }
+  const fault = faults.length === 0 ? undefined : faults.length === 1 ? faults[0] : `[${faults.join(', ')}]`;
+  return { values, outcome: { fault } };
+}
+
+function pathsOf(object: JsonObject, rule: unknown): readonly NamedPath[] {
+  if (textAt(rule, 'type') === 'WellKnownStatus') {
+    const [, version] = splitApiVersion(textAt(object, 'apiVersion'));
+    const known = wellKnown[`${version} ${groupKindIn(object)}`] ?? [];
+    return known.map(([name, path]) => ({ name, path, version: '' }));
+  }
+  return listAt(rule, 'jsonPaths').map((each) => ({
+    name: textAt(each, 'name'),
+    path: textAt(each, 'path'),
+    version: textAt(each, 'version'),
+  }));
+}
+
+/** The first value at the path; undefined when there is none, a text when it cannot be fed back. */
+function valueAt(
+  object: JsonObject,
+  { name, path, version }: NamedPath,
+  rawJson: boolean,
+): JsonObject | string | undefined {
+  const [, served] = splitApiVersion(textAt(object, 'apiVersion'));
+  if (version !== '' && version !== served)
+    return `version set in the path ${name} is not matched for the related resource`;
+  let found: readonly unknown[];
+  try {
+    found = parsePrinterPath(path)(object);
+  } catch (error) {
+    const words = error instanceof Error ? error.message : 'unknown fault';
+    if (error instanceof SyntaxError) return `failed to parse json path ${path} of ${name} with error: ${words}`;
+    return `failed to find value for ${name} with error: ${words}`;
+  }
+  const value = rawJson && found.length > 1 ? found : found[0];
+  return fieldValue(name, value, rawJson);
+}
+
+function fieldValue(name: string, value: unknown, rawJson: boolean): JsonObject | string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string') return { type: 'String', string: value };
+  if (typeof value === 'boolean') return { type: 'Boolean', boolean: value };
+  if (Number.isInteger(value)) return { type: 'Integer', integer: value };
+  if (!rawJson) {
+    const type = Array.isArray(value)
+      ? '[]interface {}'
+      : typeof value === 'number'
+        ? 'float64'
+        : 'map[string]interface {}';
+    return `the type ${type} of the value for ${name} is not found`;
+  }
+  const jsonRaw = JSON.stringify(value);
+  if (jsonRaw.length <= maxJsonLength) return { type: 'JsonRaw', jsonRaw };
+  return `the length of returned json raw string for name ${name} is larger than the maximum length ${maxJsonLength}`;
+}
+
+function gvkText(object: JsonObject): string {
+  const [group, version] = splitApiVersion(textAt(object, 'apiVersion'));
+  return `${group}/${version}, Kind=${textAt(object, 'kind')}`;
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { evaluateRules } from './condition-rules.ts';
+import { readFeedback } from './feedback-values.ts';
+
+const object = {
+  apiVersion: 'v1',
+  kind: 'Thing',
+  spec: { count: 3, ratio: 0.5, on: true, list: [1, 2], text: 'x', none: null },
+};
+const paths = (...named: readonly (readonly [string, string])[]): readonly object[] => [
+  { type: 'JSONPaths', jsonPaths: named.map(([name, path]) => ({ name, path })) },
+];
+const rule = (celExpressions: readonly string[], more: object = {}): object => ({
+  condition: 'C',
+  type: 'CEL',
+  celExpressions,
+  ...more,
+});
+const one = (...rules: readonly object[]): string => {
+  const [found] = evaluateRules(object, rules);
+  return `${found?.status} ${found?.reason} ${found?.message}`;
+};
+
+test('values have the type of the field, and a field that is missing or null has none', () => {
+  const { values, outcome } = readFeedback(
+    object,
+    paths(['i', '.spec.count'], ['b', '.spec.on'], ['s', '.spec.text'], ['n', '.spec.none'], ['m', '.spec.no.such']),
+    false,
+  );
+  assert.deepEqual(
+    values.map(({ fieldValue }) => fieldValue),
+    [
+      { type: 'Integer', integer: 3 },
+      { type: 'Boolean', boolean: true },
+      { type: 'String', string: 'x' },
+    ],
+  );
+  assert.deepEqual(outcome, { fault: undefined });
+  assert.equal(readFeedback(object, [], false).outcome, undefined);
+});
+
+test('each path that cannot be told is named, and the others are told', () => {
+  const { values, outcome } = readFeedback(
+    object,
+    paths(['l', '.spec.list'], ['f', '.spec.ratio'], ['x', '.spec['], ['i', '.spec.count']),
+    false,
+  );
+  assert.equal(values.length, 1);
+  assert.match(
+    outcome?.fault ?? '',
+    /^\[the type \[\].* for l is not found, the type float64 .* for f .*failed to parse json path .*\]$/,
+  );
+});
+
+test('expressions are all true or the condition is not, and those after a false one are not asked', () => {
+  assert.equal(
+    one(rule(['object.spec.count == 3', "object.spec.text == 'x'"])),
+    'True ConditionRuleEvaluated Manifest is C',
+  );
+  assert.equal(
+    one(rule(['has(object.spec.no)', 'object.spec.no.such == 1'])),
+    'False ConditionRuleEvaluated Manifest is not C',
+  );
+  assert.equal(
+    one(rule(['object.spec.count + 1 == 4'], { messageExpression: "result ? 'yes' : 'no'" })),
+    'True ConditionRuleEvaluated yes',
+  );
+});
+
+test('a fault of an expression is a condition that says so', () => {
+  for (const expression of ['object.spec.count', 'object.spec.no.such == 1', 'nothing', 'object.('])
+    assert.match(one(rule([expression])), /^False ConditionRuleExpressionError ./, expression);
+  assert.match(
+    one({ condition: 'C', type: 'Other' }),
+    /^Unknown ConditionRuleInvalid unrecognized condition rule type Other$/,
+  );
+});
+
+test('loops in loops over long lists are refused before they run', () => {
+  const long = { ...object, spec: { list: Array.from({ length: 200 }, () => 1) } };
+  const nested = 'object.spec.list.all(a, object.spec.list.all(b, object.spec.list.all(c, a + b + c == 3)))';
+  const [found] = evaluateRules(long, [rule([nested])]);
+  assert.match(found?.message ?? '', /would take too long/);
+});

@@ -1,0 +1,148 @@
+// The AppliedManifestWorks of one member. They are watched, and what was just written counts before its event comes.
+// This bookkeeping alone is done with the gateway's own credential.
+import { createHash } from 'node:crypto';
+import { startReflector, type Reflector } from '../../cache/hub/reflector.ts';
+import type { ReflectorState, ReflectorTiming } from '../../cache/hub/reflector-types.ts';
+import { isOlder, type ObjectChange } from '../../cache/hub/object-set.ts';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { makeHubWriter, setFinalizer, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { textAt } from '../../controllers/objects.ts';
+import type { MemberClient } from '../member/member-client.ts';
+import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
+
+/** Which AppliedManifestWorks are this executor's. */
+export interface HubMark {
+  /** Of the hub's address; begins the names. */
+  readonly hubHash: string;
+  readonly agentId: string;
+}
+
+export interface AppliedWorks {
+  state(): ReflectorState;
+  /** The member may answer now: it is asked at once. */
+  lookAgain(): void;
+  /** Those of this hub and this executor. */
+  own(): readonly HubObject[];
+  /** The first of this hub that another agent made; undefined when there is none. */
+  foreign(): HubObject | undefined;
+  /** That of a work; undefined when there is none. */
+  of(workName: string): HubObject | undefined;
+  get(name: string): HubObject | undefined;
+  /** Makes it where it is not there, and keeps its annotations. @throws HubRefusal, GatewayError */
+  ensure(work: HubObject, executor: string): Promise<HubObject>;
+  annotate(appliedWork: HubObject, annotations: Readonly<Record<string, string>>): Promise<void>;
+  writeStatus(appliedWork: HubObject, status: object): Promise<void>;
+  remove(appliedWork: HubObject): Promise<void>;
+  removeFinalizer(appliedWork: HubObject): Promise<void>;
+  close(): void;
+}
+
+export interface AppliedWorksOptions extends HubMark {
+  /** With the gateway's own credential. */
+  readonly client: MemberClient;
+  readonly onChange: (names: readonly string[]) => void;
+  readonly onState: () => void;
+  readonly onError: (error: unknown) => void;
+  readonly timing?: Partial<ReflectorTiming>;
+}
+
+/** As whom the objects of a work were written, to delete them as the same. */
+export const executorAnnotation = `${ownPrefix}executor`;
+/** Generation of the work that was applied whole, see inventory.ts. */
+export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
+
+/** OCM's hash of a hub's address. */
+export function hashOfHub(url: string): string {
+  return createHash('sha256').update(url).digest('hex');
+}
+
+/** A definition that is installed later is noticed within this time, and so is a right. */
+const missingPollMs = 10_000;
+const maxBackoffMs = 10_000;
+
+export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
+  const { client, hubHash, agentId } = options;
+  const writer = makeHubWriter(client);
+  const written = new Map<string, HubObject>();
+  const reflector: Reflector = startReflector({
+    client,
+    resource: appliedWorks,
+    timing: { missingPollMs, maxBackoffMs, ...options.timing },
+    onChange(changes) {
+      for (const change of changes) forgetOlder(written, change);
+      options.onChange(changes.map(({ object }) => object.metadata.name));
+    },
+    onState: options.onState,
+    onError: options.onError,
+  });
+  const nameOf = (workName: string): string => `${hubHash}-${workName}`;
+  const get = (name: string): HubObject | undefined => written.get(name) ?? reflector.objects.get(name);
+  const keep = (object: HubObject): HubObject => {
+    written.set(object.metadata.name, object);
+    return object;
+  };
+  const isOfHub = (each: HubObject): boolean => textAt(each, 'spec', 'hubHash') === hubHash;
+  return {
+    state: () => reflector.state(),
+    lookAgain: () => reflector.lookAgain(),
+    own: () => [...reflector.objects.values()].filter((each) => textAt(each, 'spec', 'agentID') === agentId),
+    foreign: () =>
+      [...reflector.objects.values()].find((each) => isOfHub(each) && textAt(each, 'spec', 'agentID') !== agentId),
+    of: (workName) => get(nameOf(workName)),
+    get,
+    async ensure(work, executor) {
+      const name = nameOf(work.metadata.name);
+      const present = get(name);
+      if (present === undefined)
+        return keep(await writer.create(appliedWorks, newAppliedWork(options, name, work, executor)));
+      if (textAt(present, 'metadata', 'annotations', executorAnnotation) === executor) return present;
+      return keep(await annotated(writer, present, { [executorAnnotation]: executor }));
+    },
+    annotate: async (appliedWork, annotations) => void keep(await annotated(writer, appliedWork, annotations)),
+    async writeStatus(appliedWork, status) {
+      const { resourceVersion } = appliedWork.metadata;
+      keep(await writer.patch(appliedWorks, appliedWork, { metadata: { resourceVersion }, status }, '/status'));
+    },
+    async remove(appliedWork) {
+      await writer.remove(appliedWorks, appliedWork);
+      written.delete(appliedWork.metadata.name);
+    },
+    async removeFinalizer(appliedWork) {
+      await setFinalizer(writer, appliedWorks, appliedWork, { finalizer: appliedWorkFinalizer, wanted: false });
+      written.delete(appliedWork.metadata.name);
+    },
+    close: () => reflector.close(),
+  };
+}
+
+/** What the watch says counts again once it is as new as what was written, or the object is gone. */
+function forgetOlder(written: Map<string, HubObject>, { type, object }: ObjectChange): void {
+  const { name, uid, resourceVersion } = object.metadata;
+  const ours = written.get(name);
+  if (ours === undefined) return;
+  const isNewer = ours.metadata.uid === uid && isOlder(resourceVersion, ours.metadata.resourceVersion);
+  if (type === 'DELETED' ? ours.metadata.uid === uid : !isNewer) written.delete(name);
+}
+
+async function annotated(
+  writer: HubWriter,
+  appliedWork: HubObject,
+  annotations: Readonly<Record<string, string>>,
+): Promise<HubObject> {
+  return await writer.patch(appliedWorks, appliedWork, { metadata: { annotations } });
+}
+
+function newAppliedWork({ hubHash, agentId }: HubMark, name: string, work: HubObject, executor: string): object {
+  const { labels } = work.metadata;
+  return {
+    apiVersion: workApiVersion,
+    kind: 'AppliedManifestWork',
+    metadata: {
+      name,
+      ...(labels === undefined ? {} : { labels }),
+      annotations: { [executorAnnotation]: executor },
+      finalizers: [appliedWorkFinalizer],
+    },
+    spec: { hubHash, agentID: agentId, manifestWorkName: work.metadata.name },
+  };
+}

@@ -1,0 +1,84 @@
+// Which kinds a member serves, by its discovery. What it said of a group and version is remembered; a kind that is not
+// there is asked for again, since its CustomResourceDefinition may be part of the same work.
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import type { MemberClient } from './member-client.ts';
+
+/** A kind in one version, as the member serves it. */
+export interface ServedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** The plural, as in paths. */
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+  readonly isWatchable: boolean;
+}
+
+export interface Kinds {
+  /**
+   * Undefined when the member does not serve the kind.
+   * @throws GatewayError or MemberRefusal when it does not say
+   */
+  find(group: string, version: string, kind: string): Promise<ServedKind | undefined>;
+  /** By the plural. */
+  findResource(group: string, version: string, resource: string): Promise<ServedKind | undefined>;
+}
+
+const timeoutMs = 15_000;
+/** A kind that was missing is not asked for more often than this. */
+const missingForMs = 1_000;
+const maxAgeMs = 600_000;
+
+interface Read {
+  readonly kinds: Promise<readonly ServedKind[]>;
+  readonly atMs: number;
+}
+
+export function makeKinds(client: Pick<MemberClient, 'request'>): Kinds {
+  const known = new Map<string, Read>();
+
+  async function read(group: string, version: string): Promise<readonly ServedKind[]> {
+    const root = group === '' ? '/api' : `/apis/${encodeURIComponent(group)}`;
+    const path = `${root}/${encodeURIComponent(version)}`;
+    const answer = await client.request({ method: 'GET', path, timeoutMs });
+    if (answer.status === 404) return [];
+    if (answer.status !== 200) throw new Error(`discovery of ${group}/${version} was answered with ${answer.status}`);
+    return listAt(JSON.parse(answer.body.toString('utf8')), 'resources')
+      .filter((each) => !textAt(each, 'name').includes('/'))
+      .map((each) => ({
+        group,
+        version,
+        kind: textAt(each, 'kind'),
+        resource: textAt(each, 'name'),
+        isNamespaced: fieldOf(each, 'namespaced') === true,
+        isWatchable: listAt(each, 'verbs').includes('watch'),
+      }));
+  }
+
+  function readOnce(key: string, group: string, version: string): Read {
+    const fresh = { kinds: read(group, version), atMs: performance.now() };
+    known.set(key, fresh);
+    fresh.kinds.catch(() => known.delete(key));
+    return fresh;
+  }
+
+  async function findBy(
+    group: string,
+    version: string,
+    isIt: (kind: ServedKind) => boolean,
+  ): Promise<ServedKind | undefined> {
+    const key = `${group}/${version}`;
+    const before = known.get(key);
+    const isOld = before === undefined || performance.now() - before.atMs > maxAgeMs;
+    const first = isOld ? readOnce(key, group, version) : before;
+    const found = (await first.kinds).find(isIt);
+    if (found !== undefined || performance.now() - first.atMs < missingForMs) return found;
+    return (await readOnce(key, group, version).kinds).find(isIt);
+  }
+
+  return {
+    find: (group, version, kind) => findBy(group, version, (each) => each.kind === kind),
+    findResource: (group, version, resource) => findBy(group, version, (each) => each.resource === resource),
+  };
+}

@@ -1,0 +1,82 @@
+// Requests of the executor to one member, by the same connections, credentials and breaker as requests of clients. It
+// has the form of a client of the hub, so that reflectors and writers work on a member, too.
+import type { HubAnswer, HubCall, HubClient, HubStream } from '../../cache/hub/hub-types.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import { retryAfterMsOf } from '../../lib/backoff.ts';
+import { callMember, readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
+import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
+import { locate, type Connections, type Target } from '../../routing/members/target.ts';
+
+export interface MemberAccess {
+  /** Name of the cluster in the gateway. */
+  readonly cluster: string;
+  /** The present record; undefined when the cluster is not registered any more. */
+  readonly record: () => ClusterRecord | undefined;
+  readonly connections: Connections;
+}
+
+/** Requests as one identity. */
+export interface MemberClient extends Pick<HubClient, 'open' | 'url'> {
+  /** @param auditId `Audit-ID` of the request, by which the member's audit log can be compared with the gateway's */
+  request(call: HubCall & { readonly auditId?: string }): Promise<HubAnswer>;
+}
+
+/** As much as a list of a member may be long; more is refused, so that one member cannot fill the memory. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/**
+ * @param identityOf decides as whom a request goes out, for each request anew
+ * Every request throws GatewayError when no answer came, or the identity must not be sent.
+ */
+export function makeMemberClient(
+  { cluster, record, connections }: MemberAccess,
+  identityOf: (spec: ClusterSpec) => OutgoingIdentity,
+): MemberClient {
+  const send = async (call: HubCall & { readonly auditId?: string }, isWatch: boolean): Promise<MemberAnswer> => {
+    const target = await locateNow();
+    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
+    return await callMember(target, {
+      identity: identityOf(target.record.spec),
+      method: call.method,
+      path: call.path,
+      headers: [
+        ...['Accept', call.accept ?? 'application/json', 'User-Agent', 'portcullis-works'],
+        ...(body === undefined ? [] : ['Content-Type', call.contentType ?? 'application/json']),
+      ],
+      body,
+      timeoutMs: call.timeoutMs,
+      wholeTimeoutMs: isWatch ? undefined : call.timeoutMs,
+      longRunning: isWatch,
+      signal: call.signal,
+      auditId: call.auditId,
+    });
+  };
+  const locateNow = async (): Promise<Target> => {
+    const now = record();
+    if (now === undefined) throw new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" is not registered`);
+    return await locate(now.spec.name, () => record(), connections);
+  };
+  return {
+    url: `cluster "${cluster}"`,
+    async request(call) {
+      const answer = await send(call, false);
+      const body = await readWhole(answer, maxAnswerBytes);
+      return { status: answer.status, retryAfterMs: retryAfterOf(answer), body };
+    },
+    async open(call): Promise<HubStream> {
+      const answer = await send(call, true);
+      return {
+        status: answer.status,
+        retryAfterMs: retryAfterOf(answer),
+        chunks: answer.chunks,
+        close: () => answer.cancel(),
+      };
+    },
+  };
+}
+
+function retryAfterOf({ headers }: MemberAnswer): number | undefined {
+  const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'retry-after');
+  return at < 0 ? undefined : retryAfterMsOf(headers[at + 1]);
+}

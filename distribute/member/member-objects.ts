@@ -1,0 +1,162 @@
+// Reads and writes objects of one member as one identity. Every write is told to the audit log before it is sent.
+import { randomUUID } from 'node:crypto';
+import { collectionPath } from '../../cache/hub/hub-paths.ts';
+import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import type { ServedKind } from './kinds.ts';
+import type { MemberClient } from './member-client.ts';
+
+/** The member answered, and not as hoped. The message is the member's own. */
+export class MemberRefusal extends Error {
+  override readonly name = 'MemberRefusal';
+  readonly status: number;
+  /** `reason` of the metav1.Status. */
+  readonly reason: string;
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** One object of a member. */
+export interface ObjectName {
+  readonly kind: ServedKind;
+  /** '' for kinds without namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A write that is about to be sent. */
+export interface MemberWrite {
+  readonly auditId: string;
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
+  readonly path: string;
+  readonly object: ObjectName;
+}
+
+/**
+ * Called before each write; the function it returns is called with the status of the answer, 0 without one.
+ * @throws GatewayError (or rejects) when the write must not be sent
+ */
+export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
+
+/** Every method throws MemberRefusal, or GatewayError without an answer. */
+export interface MemberObjects {
+  get(object: ObjectName): Promise<JsonObject | undefined>;
+  create(object: ObjectName, body: JsonObject): Promise<JsonObject>;
+  update(object: ObjectName, body: JsonObject): Promise<JsonObject>;
+  /** @param type of the patch, such as `merge` */
+  patch(object: ObjectName, patch: Patch): Promise<JsonObject>;
+  /** Deletes this very object, in the background. One that is gone, or is another by now, is no error. */
+  remove(object: ObjectName, uid: string): Promise<void>;
+  /** Whether the identity may do that, by a SelfSubjectAccessReview. */
+  may(verb: string, object: ObjectName): Promise<boolean>;
+}
+
+export interface Patch {
+  readonly type: 'merge' | 'apply' | 'json';
+  readonly fieldManager: string;
+  readonly force?: boolean;
+  readonly body: unknown;
+}
+
+const timeoutMs = 30_000;
+const contentTypes = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+/** @param fieldManager of objects that are created and updated */
+export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
+  const write = async (
+    verb: MemberWrite['verb'],
+    object: ObjectName,
+    call: Omit<HubCall, 'timeoutMs'>,
+  ): Promise<HubAnswer> => {
+    const auditId = randomUUID();
+    const done = await onWrite({ auditId, verb, path: call.path, object });
+    let status = 0;
+    try {
+      const answer = await client.request({ ...call, timeoutMs, auditId });
+      ({ status } = answer);
+      return answer;
+    } finally {
+      done(status);
+    }
+  };
+  return {
+    async get(object) {
+      const answer = await client.request({ method: 'GET', path: pathOf(object), timeoutMs });
+      return isNotFound(answer) ? undefined : read(answer);
+    },
+    async create(object, body) {
+      const path = pathOf({ ...object, name: '' }, { fieldManager });
+      return read(await write('create', object, { method: 'POST', path, body }));
+    },
+    async update(object, body) {
+      return read(await write('update', object, { method: 'PUT', path: pathOf(object, { fieldManager }), body }));
+    },
+    async patch(object, { type, fieldManager: manager, force, body }) {
+      const query = { fieldManager: manager, ...(force === undefined ? {} : { force: String(force) }) };
+      const path = pathOf(object, query);
+      return read(await write('patch', object, { method: 'PATCH', path, contentType: contentTypes[type], body }));
+    },
+    async remove(object, uid) {
+      const options = {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        preconditions: { uid },
+        propagationPolicy: 'Background',
+      };
+      const answer = await write('delete', object, { method: 'DELETE', path: pathOf(object), body: options });
+      if (!isNotFound(answer) && answer.status !== 409) read(answer);
+    },
+    async may(verb, { kind: { group, resource, version }, namespace, name }) {
+      const resourceAttributes = { verb, group, version, resource, namespace, name };
+      const body = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes },
+      };
+      const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+      const review = read(await client.request({ method: 'POST', path, body, timeoutMs }));
+      const { status } = review;
+      return isJsonObject(status) && status['allowed'] === true && status['denied'] !== true;
+    },
+  };
+}
+
+/** 404 of the object itself; one of a type that is not served any more counts as well. */
+function isNotFound({ status }: HubAnswer): boolean {
+  return status === 404;
+}
+
+function pathOf({ kind, namespace, name }: ObjectName, query: Readonly<Record<string, string>> = {}): string {
+  const scope = kind.isNamespaced ? { namespace } : {};
+  const collection = collectionPath(
+    { group: kind.group, version: kind.version, resource: kind.resource, ...scope },
+    {},
+  );
+  const parameters = new URLSearchParams(query).toString();
+  return `${collection}${name === '' ? '' : `/${encodeURIComponent(name)}`}${parameters === '' ? '' : `?${parameters}`}`;
+}
+
+/** @throws MemberRefusal for any status that is no success */
+function read({ status, body }: HubAnswer): JsonObject {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    parsed = undefined;
+  }
+  const document = isJsonObject(parsed) ? parsed : {};
+  if (status < 300) return document;
+  const { reason, message } = document;
+  throw new MemberRefusal(
+    status,
+    typeof reason === 'string' ? reason : '',
+    typeof message === 'string' ? message : `the cluster answered with ${status}`,
+  );
+}

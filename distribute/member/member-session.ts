@@ -1,0 +1,122 @@
+// Everything one cluster's works need of their member: clients by executor, its kinds, and watches of the objects.
+import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
+import type { WatchedResource } from '../../cache/hub/hub-types.ts';
+import { makeFollowedTypes, type FollowedTypes } from '../../controllers/hub/followed-types.ts';
+import { defaultFieldManager } from '../work/manifest-config.ts';
+import { identityOf, type Executor, type OutgoingRule } from './executor-identity.ts';
+import { makeKinds, type Kinds } from './kinds.ts';
+import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
+import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
+
+/** The work for which something is written. */
+export interface WorkReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** A write to a member, as the audit log sees it. */
+export interface WorkWrite extends MemberWrite {
+  readonly cluster: string;
+  /** User name of the executor; undefined for the gateway's own credential. */
+  readonly executor: string | undefined;
+  readonly work: WorkReference;
+}
+
+export interface SessionParts extends MemberAccess {
+  readonly outgoing: OutgoingRule;
+  readonly onWrite: (write: WorkWrite) => Promise<(status: number) => void>;
+  /** An object may have changed. */
+  readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
+  readonly onError: (error: unknown) => void;
+  readonly timing?: Partial<ReflectorTiming>;
+}
+
+interface AsExecutor {
+  readonly client: MemberClient;
+  readonly types: FollowedTypes;
+}
+
+const ownCredential = 'gateway';
+
+export class MemberSession {
+  readonly #parts: SessionParts;
+  readonly #executors = new Map<string, AsExecutor>();
+  /** With the gateway's own credential. */
+  readonly own: MemberClient;
+  readonly kinds: Kinds;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.own = makeMemberClient(parts, () => 'self');
+    this.kinds = makeKinds(this.own);
+  }
+
+  /** Objects as the executor reads and writes them, for one work. */
+  objects(executor: Executor, work: WorkReference): MemberObjects {
+    const { cluster, onWrite } = this.#parts;
+    const name = executor.key === ownCredential ? undefined : executor.key;
+    return makeMemberObjects(this.#as(executor).client, defaultFieldManager, (write) =>
+      onWrite({ ...write, cluster, executor: name, work }),
+    );
+  }
+
+  /** Follows these objects for the work from now on, as its executor; an empty list ends it. */
+  follow(executor: Executor | undefined, work: string, objects: readonly ObjectName[]): void {
+    if (executor !== undefined) this.#as(executor).types.use(work, collectionsOf(objects));
+    for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
+  }
+
+  /** `resourceVersion` of an object by its watch; 'absent' when there is none, undefined when it is not known. */
+  versionOf(executor: Executor, object: ObjectName): string | undefined {
+    const { types } = this.#as(executor);
+    const type = collectionOf(object);
+    const state = types.state(type);
+    if (state?.phase !== 'watching') return undefined;
+    const key = object.kind.isNamespaced ? `${object.namespace}/${object.name}` : object.name;
+    return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
+  }
+
+  /** Whether changes of the object are told, or will be as soon as its collection is followed. */
+  isFollowable(executor: Executor, object: ObjectName): boolean {
+    const state = this.#as(executor).types.state(collectionOf(object));
+    return object.kind.isWatchable && state?.fault === undefined;
+  }
+
+  /** The works that follow a collection. */
+  worksOf(type: WatchedResource): ReadonlySet<string> {
+    return new Set([...this.#executors.values()].flatMap(({ types }) => types.usersOf(type)));
+  }
+
+  close(): void {
+    for (const { types } of this.#executors.values()) types.close();
+    this.#executors.clear();
+  }
+
+  #as(executor: Executor): AsExecutor {
+    const known = this.#executors.get(executor.key);
+    if (known !== undefined) return known;
+    const { outgoing, onObjects, onError, timing } = this.#parts;
+    const client = makeMemberClient(this.#parts, identityOf(executor, outgoing));
+    const types = makeFollowedTypes({
+      client,
+      metadataOnly: true,
+      onObjects,
+      onState: (type) => onObjects(type, []),
+      onError,
+      ...(timing && { timing }),
+    });
+    const made = { client, types };
+    this.#executors.set(executor.key, made);
+    return made;
+  }
+}
+
+function collectionOf({ kind: { group, version, resource, isNamespaced }, namespace }: ObjectName): WatchedResource {
+  return { group, version, resource, ...(isNamespaced ? { namespace } : {}) };
+}
+
+function collectionsOf(objects: readonly ObjectName[]): readonly WatchedResource[] {
+  const collections = objects.filter(({ kind }) => kind.isWatchable).map(collectionOf);
+  return [...new Map(collections.map((each) => [JSON.stringify(each), each])).values()];
+}

@@ -1,0 +1,45 @@
+// In which order the manifests of a work are applied: what others need comes first, as in OCM's agent.
+const ranks: readonly (readonly string[])[] = [
+  ['PriorityClass', 'Namespace', 'CustomResourceDefinition', 'StorageClass', 'PersistentVolume', 'PodSecurityPolicy'],
+  ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
+  ['NetworkPolicy', 'ResourceQuota', 'LimitRange', 'PodDisruptionBudget', 'ServiceAccount'],
+  ['Secret', 'ConfigMap', 'PersistentVolumeClaim'],
+  ['Service'],
+  [
+    'DaemonSet',
+    'Pod',
+    'ReplicationController',
+    'ReplicaSet',
+    'Deployment',
+    'HorizontalPodAutoscaler',
+    'StatefulSet',
+    'Job',
+    'CronJob',
+  ],
+  [
+    'APIService',
+    'MutatingWebhookConfiguration',
+    'ValidatingWebhookConfiguration',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionPolicyBinding',
+  ],
+];
+
+const rankOf = new Map(ranks.flatMap((kinds, rank) => kinds.map((kind) => [kind, rank] as const)));
+
+/**
+ * Groups of manifests, to be applied one group after the other. The members of a group do not depend on each other.
+ * Kinds that are not known here come last, each as a group of its own in the order of the work.
+ */
+export function inApplyOrder<T extends { readonly meta: { readonly kind: string } }>(
+  manifests: readonly T[],
+): readonly (readonly T[])[] {
+  const groups = ranks.map((): T[] => []);
+  const others: T[][] = [];
+  for (const manifest of manifests) {
+    const rank = rankOf.get(manifest.meta.kind);
+    if (rank === undefined) others.push([manifest]);
+    else groups[rank]!.push(manifest);
+  }
+  return [...groups.filter((members) => members.length > 0), ...others];
+}

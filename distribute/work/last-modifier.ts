@@ -1,0 +1,31 @@
+// Who changed a work last, as an admission policy of the hub wrote it down.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { textAt } from '../../controllers/objects.ts';
+import { ownPrefix } from './manifest-work.ts';
+import { isJsonObject } from '../../lib/objects/json-object.ts';
+
+/** A user of the hub. */
+export interface Modifier {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+/** JSON `{"user": …, "groups": […]}`. The hub's policy lets nobody write another user than the one of the request. */
+export const modifierAnnotation = `${ownPrefix}last-modifier`;
+
+/** Undefined when nobody wrote it down; a fault when it cannot be read. */
+export function lastModifierOf(work: HubObject): Modifier | { readonly fault: string } | undefined {
+  const text = textAt(work, 'metadata', 'annotations', modifierAnnotation);
+  if (text === '') return undefined;
+  const fault = `the annotation ${modifierAnnotation} is not what the hub's policy writes`;
+  let stamp: unknown;
+  try {
+    stamp = JSON.parse(text);
+  } catch {
+    return { fault };
+  }
+  if (!isJsonObject(stamp)) return { fault };
+  const { user, groups } = stamp;
+  if (typeof user !== 'string' || user === '' || !Array.isArray(groups)) return { fault };
+  return groups.every((each) => typeof each === 'string') ? { name: user, groups } : { fault };
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { configOf, isOwned, matches } from './manifest-config.ts';
+
+const meta = {
+  ordinal: 0,
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  resource: 'deployments',
+  namespace: 'a',
+  name: 'b1',
+};
+const work = (spec: object): HubObject => ({ metadata: { name: 'w', uid: 'u', resourceVersion: '1' }, spec });
+const entry = (name: string, more: object): object => ({
+  resourceIdentifier: { group: 'apps', resource: 'deployments', namespace: 'a', name },
+  ...more,
+});
+
+test('a star stands for any run of characters, and for nothing else', () => {
+  for (const [pattern, text, expected] of [
+    ['*', 'x', true],
+    ['*1', 'deploy1', true],
+    ['a*c*e', 'abcde', true],
+    ['a*c*e', 'abde', false],
+    ['a*a', 'a', false],
+    ['a.c', 'abc', false],
+    ['', 'x', false],
+  ] as const)
+    assert.equal(matches(pattern, text), expected, `${pattern} ${text}`);
+});
+
+test('of each setting the first entry counts that matches and has it', () => {
+  const config = configOf(
+    work({
+      manifestConfigs: [
+        entry('c*', { updateStrategy: { type: 'ReadOnly' } }),
+        entry('b*', { feedbackRules: ['first'] }),
+        entry('b1', {
+          feedbackRules: ['second'],
+          updateStrategy: { type: 'ServerSideApply', serverSideApply: { force: true } },
+        }),
+      ],
+    }),
+    meta,
+  );
+  assert.deepEqual(config.feedbackRules, ['first']);
+  assert.deepEqual(config.strategy, {
+    type: 'ServerSideApply',
+    force: true,
+    fieldManager: 'work-agent',
+    ignoreFields: [],
+  });
+  assert.equal(configOf(work({}), meta).strategy.type, 'Update');
+});
+
+test('a work owns its objects unless it orphans them all, or exactly this one', () => {
+  const selective = (rule: object): HubObject =>
+    work({
+      deleteOption: { propagationPolicy: 'SelectivelyOrphan', selectivelyOrphans: { orphaningRules: [rule] } },
+    });
+  const { group, resource, namespace, name } = meta;
+  assert.equal(isOwned(work({}), meta), true);
+  assert.equal(isOwned(work({ deleteOption: { propagationPolicy: 'Orphan' } }), meta), false);
+  assert.equal(isOwned(selective({ group, resource, namespace, name }), meta), false);
+  assert.equal(isOwned(selective({ group, resource, namespace, name: '*' }), meta), true);
+});

@@ -1,0 +1,104 @@
+// What a work says about single manifests: how they are updated, what of them is fed back, and who owns them.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import { objectAt, type ResourceMeta } from './manifest-work.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+
+/** Fields that server-side apply leaves alone. */
+export interface IgnoredFields {
+  /** From the object's creation on, or until the work changes. */
+  readonly condition: 'OnSpokePresent' | 'OnSpokeChange';
+  readonly jsonPaths: readonly string[];
+  readonly jsonPointers: readonly string[];
+  readonly jqPathExpressions: readonly string[];
+}
+
+/** How an object is kept as its manifest says. */
+export interface UpdateStrategy {
+  readonly type: 'Update' | 'CreateOnly' | 'ServerSideApply' | 'ReadOnly';
+  readonly force: boolean;
+  readonly fieldManager: string;
+  readonly ignoreFields: readonly IgnoredFields[];
+}
+
+/** Of each field, what the first entry of `manifestConfigs` says that matches and has it. */
+export interface ManifestConfig {
+  readonly strategy: UpdateStrategy;
+  readonly feedbackRules: readonly unknown[];
+  readonly conditionRules: readonly unknown[];
+}
+
+/** Name of our entry in `managedFields`, as OCM's agent has it. */
+export const defaultFieldManager = 'work-agent';
+
+export function configOf(work: HubObject, meta: ResourceMeta): ManifestConfig {
+  const matching = listAt(work, 'spec', 'manifestConfigs').filter((entry) => isFor(entry, meta));
+  const firstList = (field: string): readonly unknown[] =>
+    matching.map((entry) => listAt(entry, field)).find((list) => list.length > 0) ?? [];
+  return {
+    strategy: strategyOf(matching.map((entry) => fieldOf(entry, 'updateStrategy')).find(isJsonObject)),
+    feedbackRules: firstList('feedbackRules'),
+    conditionRules: firstList('conditionRules'),
+  };
+}
+
+function strategyOf(written: JsonObject | undefined): UpdateStrategy {
+  const type = textAt(written, 'type');
+  const options = objectAt(written, 'serverSideApply');
+  return {
+    type: type === 'CreateOnly' || type === 'ServerSideApply' || type === 'ReadOnly' ? type : 'Update',
+    force: options['force'] === true,
+    fieldManager: textAt(options, 'fieldManager') || defaultFieldManager,
+    ignoreFields: listAt(options, 'ignoreFields').map((each) => ({
+      condition: textAt(each, 'condition') === 'OnSpokeChange' ? 'OnSpokeChange' : 'OnSpokePresent',
+      jsonPaths: textsOf(each, 'jsonPaths'),
+      jsonPointers: textsOf(each, 'jsonPointers'),
+      jqPathExpressions: textsOf(each, 'jqPathExpressions'),
+    })),
+  };
+}
+
+function textsOf(value: unknown, field: string): readonly string[] {
+  return listAt(value, field).filter((each) => typeof each === 'string');
+}
+
+function isFor(entry: unknown, meta: ResourceMeta): boolean {
+  const wanted = objectAt(entry, 'resourceIdentifier');
+  return (
+    textAt(wanted, 'group') === meta.group &&
+    textAt(wanted, 'resource') === meta.resource &&
+    matches(textAt(wanted, 'namespace'), meta.namespace) &&
+    matches(textAt(wanted, 'name'), meta.name)
+  );
+}
+
+/** Whether the text is as the pattern says, in which `*` stands for any run of characters. */
+export function matches(pattern: string, text: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  if (rest.length === 0) return first === text;
+  if (!text.startsWith(first)) return false;
+  const last = rest.pop()!;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - last.length >= at && text.endsWith(last);
+}
+
+/** Whether the work owns the object, so that it is deleted with it. */
+export function isOwned(work: HubObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
+  const policy = textAt(work, 'spec', 'deleteOption', 'propagationPolicy');
+  if (policy === 'Orphan') return false;
+  if (policy !== 'SelectivelyOrphan') return true;
+  const rules = listAt(work, 'spec', 'deleteOption', 'selectivelyOrphans', 'orphaningRules');
+  return !rules.some(
+    (rule) =>
+      textAt(rule, 'group') === meta.group &&
+      textAt(rule, 'resource') === meta.resource &&
+      textAt(rule, 'name') === meta.name &&
+      textAt(rule, 'namespace') === meta.namespace,
+  );
+}

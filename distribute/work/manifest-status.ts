@@ -1,0 +1,149 @@
+// The entry of one manifest in the status of its work. Types, reasons and messages are those of OCM's agent, since
+// programs on the hub read them.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt } from '../../controllers/objects.ts';
+import type { Readiness } from '../../lib/objects/readiness.ts';
+import { objectAt, type ResourceMeta } from './manifest-work.ts';
+import { type JsonObject } from '../../lib/objects/json-object.ts';
+
+/** What was read from an object by the rules of its work. */
+export interface Observation {
+  readonly feedback: Feedback;
+  /** Conditions by `conditionRules`. */
+  readonly rules: readonly Finding[];
+  readonly readiness: Readiness;
+}
+
+export interface Feedback {
+  /** As in `statusFeedback.values`. */
+  readonly values: readonly JsonObject[];
+  /** Undefined without rules. */
+  readonly outcome: { readonly fault: string | undefined } | undefined;
+}
+
+/** How an object was found after its manifest was applied. */
+export type Seen =
+  | { readonly state: 'present'; readonly uid: string; readonly observation: Observation }
+  | { readonly state: 'absent' }
+  | { readonly state: 'unreadable'; readonly message: string }
+  /** The member does not serve the kind, so that nothing can be read. */
+  | { readonly state: 'unserved' };
+
+/** What became of one manifest. */
+export interface ManifestResult {
+  readonly meta: ResourceMeta;
+  /** `kept`: nothing was applied, because the work is complete. */
+  readonly applied: 'done' | 'kept' | { readonly reason: string; readonly message: string };
+  readonly seen: Seen;
+}
+
+/** An entry of `status.resourceStatus.manifests`. */
+export interface ManifestEntry {
+  readonly resourceMeta: ResourceMeta;
+  readonly statusFeedback: { readonly values?: readonly JsonObject[] };
+  readonly conditions: readonly Condition[];
+}
+
+/** Conditions by rules have reasons that begin so. */
+export const rulePrefix = 'ConditionRule';
+
+/** The entries in the order of the manifests, with what the work's status said of them before. */
+export function entriesOf(
+  work: HubObject,
+  results: readonly ManifestResult[],
+  generation: number | undefined,
+): readonly ManifestEntry[] {
+  const before = makeEntryFinder(listAt(work, 'status', 'resourceStatus', 'manifests'));
+  return results
+    .toSorted((one, other) => one.meta.ordinal - other.meta.ordinal)
+    .map((result) => entryOf(before(result.meta), result, generation));
+}
+
+function entryOf(
+  before: unknown,
+  { meta, applied, seen }: ManifestResult,
+  generation: number | undefined,
+): ManifestEntry {
+  const oldValues = listAt(before, 'statusFeedback', 'values') as readonly JsonObject[];
+  let conditions = conditionsIn(before);
+  if (applied !== 'kept') {
+    // A result of another generation of the work is a new one, with a time of its own.
+    const current = conditions.filter((each) => each.type !== 'Applied' || each.observedGeneration === generation);
+    conditions = withConditions(current, [appliedFinding(applied)], generation);
+  }
+  conditions = withConditions(conditions, [availableFinding(seen)], undefined);
+  if (seen.state !== 'present') return { resourceMeta: meta, statusFeedback: feedbackField(oldValues), conditions };
+  const { feedback, rules } = seen.observation;
+  if (!isDeepStrictEqual(feedback.values, oldValues))
+    conditions = conditions.filter(({ type }) => type !== 'StatusFeedbackSynced');
+  conditions = withConditions(conditions, [feedbackFinding(feedback)], undefined);
+  conditions = withConditions(conditions, rules, generation).filter(
+    (each) => !each.reason.startsWith(rulePrefix) || rules.some(({ type }) => type === each.type),
+  );
+  return { resourceMeta: meta, statusFeedback: feedbackField(feedback.values), conditions };
+}
+
+function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeedback'] {
+  return values.length === 0 ? {} : { values };
+}
+
+/** Finds the entry of the same object: with the same ordinal, or the only one of that object. */
+function makeEntryFinder(entries: readonly unknown[]): (meta: ResourceMeta) => unknown {
+  const exact = new Map<string, unknown>();
+  const alone = new Map<string, unknown>();
+  const repeated = new Set<string>();
+  for (const entry of entries) {
+    const meta = objectAt(entry, 'resourceMeta') as unknown as ResourceMeta;
+    exact.set(keyOf(meta, meta.ordinal), entry);
+    const key = keyOf(meta, 0);
+    if (alone.has(key)) repeated.add(key);
+    alone.set(key, entry);
+  }
+  return (meta) => {
+    const key = keyOf(meta, 0);
+    return exact.get(keyOf(meta, meta.ordinal)) ?? (repeated.has(key) ? undefined : alone.get(key));
+  };
+}
+
+function keyOf({ group, version, kind, resource, name, namespace }: ResourceMeta, ordinal: number): string {
+  return JSON.stringify([group, version, kind, resource, name, namespace, ordinal]);
+}
+
+function conditionsIn(entry: unknown): readonly Condition[] {
+  return conditionsOf({ status: { conditions: fieldOf(entry, 'conditions') } } as unknown as HubObject);
+}
+
+function appliedFinding(applied: Exclude<ManifestResult['applied'], 'kept'>): Finding {
+  if (applied !== 'done') return { type: 'Applied', status: 'False', ...applied };
+  return { type: 'Applied', status: 'True', reason: 'AppliedManifestComplete', message: 'Apply manifest complete' };
+}
+
+function availableFinding(seen: Seen): Finding {
+  const type = 'Available';
+  switch (seen.state) {
+    case 'present':
+      return { type, status: 'True', reason: 'ResourceAvailable', message: 'Resource is available' };
+    case 'absent':
+      return { type, status: 'False', reason: 'ResourceNotAvailable', message: 'Resource is not available' };
+    case 'unreadable':
+      return {
+        type,
+        status: 'Unknown',
+        reason: 'FetchingResourceFailed',
+        message: `Failed to fetch resource: ${seen.message}`,
+      };
+    case 'unserved':
+      return { type, status: 'Unknown', reason: 'IncompleteResourceMeta', message: 'Resource meta is incomplete' };
+  }
+}
+
+function feedbackFinding({ outcome }: Feedback): Finding {
+  const type = 'StatusFeedbackSynced';
+  if (outcome === undefined) return { type, status: 'True', reason: 'NoStatusFeedbackSynced', message: '' };
+  if (outcome.fault === undefined) return { type, status: 'True', reason: 'StatusFeedbackSynced', message: '' };
+  const message = `Sync status feedback failed with error ${outcome.fault}`;
+  return { type, status: 'False', reason: 'StatusFeedbackSyncFailed', message };
+}

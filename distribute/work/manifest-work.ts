@@ -1,0 +1,74 @@
+// ManifestWork and AppliedManifestWork as the executor reads them: names of OCM's API, and the parts of a work.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { listAt, textAt, type ResourceType } from '../../controllers/objects.ts';
+import { groupKindOf } from '../../lib/objects/group-kind.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+
+const group = 'work.open-cluster-management.io';
+export const workApiVersion = `${group}/v1`;
+export const manifestWorks: ResourceType = { group, version: 'v1', resource: 'manifestworks' };
+/** On the member: what was applied for a work. */
+export const appliedWorks: ResourceType = { group, version: 'v1', resource: 'appliedmanifestworks' };
+
+export const workFinalizer = 'cluster.open-cluster-management.io/manifest-work-cleanup';
+export const appliedWorkFinalizer = 'cluster.open-cluster-management.io/applied-manifest-work-cleanup';
+/** Label of works that a ManifestWorkReplicaSet made. */
+export const replicaSetLabel = `${group}/manifestworkreplicaset`;
+
+/** Prefix of our own annotations and conditions. */
+export const ownPrefix = 'gateway.portcullis.io/';
+
+/** `status.resourceStatus.manifests[].resourceMeta` of a work. */
+export interface ResourceMeta {
+  /** Index in `spec.workload.manifests`. */
+  readonly ordinal: number;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** The plural; '' while the member does not serve the kind. */
+  readonly resource: string;
+  readonly name: string;
+  /** '' for kinds without namespaces. */
+  readonly namespace: string;
+}
+
+/** The object, or an empty one where there is none at the path. */
+export function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
+  const found = fieldOf(value, ...path);
+  return isJsonObject(found) ? found : {};
+}
+
+/** The manifests of a work, in the order of its spec. */
+export function manifestsOf(work: HubObject): readonly unknown[] {
+  return listAt(work, 'spec', 'workload', 'manifests');
+}
+
+/** A manifest's kind and name. */
+export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
+  const [group, version] = splitApiVersion(textAt(manifest, 'apiVersion'));
+  return {
+    ordinal,
+    group,
+    version,
+    kind: textAt(manifest, 'kind'),
+    resource: '',
+    name: textAt(manifest, 'metadata', 'name'),
+    namespace: textAt(manifest, 'metadata', 'namespace'),
+  };
+}
+
+export function splitApiVersion(apiVersion: string): readonly [group: string, version: string] {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? ['', apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
+}
+
+/** Key of an object in one cluster, the same in every version of its kind. */
+export function objectKey({ group, resource, namespace, name }: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>) {
+  return `${resource}.${group}/${namespace}/${name}`;
+}
+
+/** A kind with its group, such as `Deployment.apps`. */
+export function groupKindIn(object: JsonObject): string {
+  return groupKindOf({ apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') });
+}

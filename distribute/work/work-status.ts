@@ -1,0 +1,142 @@
+// The status of a work: one entry a manifest, and conditions that sum the entries up.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import {
+  conditionsOf,
+  generationOf,
+  withConditions,
+  type Condition,
+  type ConditionStatus,
+  type Finding,
+} from '../../controllers/conditions.ts';
+import { entriesOf, rulePrefix, type ManifestEntry, type ManifestResult } from './manifest-status.ts';
+import { ownPrefix } from './manifest-work.ts';
+
+/** `status` of a ManifestWork. */
+export interface WorkStatus {
+  readonly conditions: readonly Condition[];
+  readonly resourceStatus: { readonly manifests: readonly ManifestEntry[] };
+}
+
+/**
+ * The status after a work was looked at.
+ * @param own conditions of the gateway; of its types, those that are not among them are taken away
+ */
+export function statusOf(work: HubObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
+  const generation = generationOf(work);
+  const manifests = entriesOf(work, results, generation);
+  const rules = ruleFindings(manifests);
+  const isApplied = results.some(({ applied }) => applied !== 'kept');
+  const kept = conditionsOf(work).filter(
+    ({ type, reason }) =>
+      (!type.startsWith(ownPrefix) || own.some((each) => each.type === type)) &&
+      (type !== 'Degraded' || reason !== degradedReason) &&
+      (!reason.startsWith(rulePrefix) || rules.some((each) => each.type === type)),
+  );
+  const progress = progressFindings(results).filter(({ type }) => !rules.some((each) => each.type === type));
+  const found = [
+    ...(isApplied ? [appliedFinding(results)] : []),
+    availableFinding(manifests),
+    ...rules,
+    ...progress,
+    ...own,
+  ];
+  return { conditions: withConditions(kept, found, generation), resourceStatus: { manifests } };
+}
+
+/** The conditions of a work at which nothing else is known: its cluster cannot be reached, or it is refused. */
+export function withOwnConditions(work: HubObject, own: readonly Finding[]): readonly Condition[] {
+  const kept = conditionsOf(work).filter(
+    ({ type }) => !type.startsWith(ownPrefix) || own.some((each) => each.type === type),
+  );
+  return withConditions(kept, own, generationOf(work));
+}
+
+export const deletingFinding: Finding = {
+  type: 'Deleting',
+  status: 'True',
+  reason: 'WorkDeleting',
+  message: 'ManifestWork is being deleted',
+};
+
+function appliedFinding(results: readonly ManifestResult[]): Finding {
+  const type = 'Applied';
+  if (results.some(({ applied }) => typeof applied === 'object'))
+    return { type, status: 'False', reason: 'AppliedManifestWorkFailed', message: 'Failed to apply manifest work' };
+  return { type, status: 'True', reason: 'AppliedManifestWorkComplete', message: 'Apply manifest work complete' };
+}
+
+/** OCM names these reasons; what it tells rollouts is left to rules there. */
+const degradedReason = 'Failed';
+
+/**
+ * Whether the objects do what they were applied for, by the rules of kstatus. A ManifestWorkReplicaSet goes on to the
+ * next clusters when a work does not progress any more.
+ */
+function progressFindings(results: readonly ManifestResult[]): readonly Finding[] {
+  const unready = results.flatMap(({ meta, seen }) => {
+    const name = `${meta.kind} ${meta.name}`;
+    if (seen.state !== 'present') return [{ name, state: 'waiting', reason: 'is not there' }];
+    const { readiness } = seen.observation;
+    return readiness.state === 'ready' ? [] : [{ name, ...readiness }];
+  });
+  const tell = (which: typeof unready): string =>
+    `${which.length} of ${results.length} objects: ${which[0]!.name}: ${which[0]!.reason}`;
+  const failed = unready.filter(({ state }) => state === 'failed');
+  const progressing: Finding =
+    unready.length === 0
+      ? { type: 'Progressing', status: 'False', reason: 'Completed', message: 'All objects are ready' }
+      : { type: 'Progressing', status: 'True', reason: 'Applying', message: `not ready are ${tell(unready)}` };
+  if (failed.length === 0) return [progressing];
+  return [progressing, { type: 'Degraded', status: 'True', reason: degradedReason, message: tell(failed) }];
+}
+
+function availableFinding(manifests: readonly ManifestEntry[]): Finding {
+  const type = 'Available';
+  const counts = countsOf(manifests, (condition) => condition.type === 'Available');
+  const of = `of ${manifests.length} resources`;
+  if (counts.False > 0)
+    return {
+      type,
+      status: 'False',
+      reason: 'ResourcesNotAvailable',
+      message: `${counts.False} ${of} are not available`,
+    };
+  const reason = 'ResourcesStatusUnknown';
+  if (counts.Unknown > 0)
+    return { type, status: 'Unknown', reason, message: `${counts.Unknown} ${of} have unknown status` };
+  // With the blank at its end, as OCM has it.
+  if (counts.True === 0) return { type, status: 'Unknown', reason, message: 'cannot get any available resource ' };
+  return { type, status: 'True', reason: 'ResourcesAvailable', message: 'All resources are available' };
+}
+
+/** For each type of condition that rules made, one condition of the work. */
+function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
+  const byRules = manifests.flatMap(({ conditions }) =>
+    conditions.filter(({ reason }) => reason.startsWith(rulePrefix)),
+  );
+  const types = [...new Set(byRules.map(({ type }) => type))].toSorted();
+  return types.map((type) => {
+    const same = byRules.filter((each) => each.type === type);
+    const counts = countsOf(manifests, (each) => each.type === type && each.reason.startsWith(rulePrefix));
+    const alone = same.length === 1 ? same[0]!.message : '';
+    const message = alone === '' ? `Aggregated from ${same.length} manifest conditions` : alone;
+    return { type, status: worstOf(type, counts), reason: 'ConditionRulesAggregated', message };
+  });
+}
+
+function worstOf(type: string, counts: Readonly<Record<ConditionStatus, number>>): ConditionStatus {
+  // One manifest that progresses is enough.
+  if (type === 'Progressing') return counts.True > 0 ? 'True' : counts.Unknown > 0 ? 'Unknown' : 'False';
+  return counts.False > 0 ? 'False' : counts.Unknown > 0 ? 'Unknown' : 'True';
+}
+
+function countsOf(
+  manifests: readonly ManifestEntry[],
+  isCounted: (condition: Condition) => boolean,
+): Record<ConditionStatus, number> {
+  const counts = { True: 0, False: 0, Unknown: 0 };
+  for (const { conditions } of manifests) {
+    for (const condition of conditions) if (isCounted(condition)) counts[condition.status] += 1;
+  }
+  return counts;
+}

@@ -1,0 +1,79 @@
+// Resource metrics (`metrics.k8s.io`, as kubectl top reads them) below the paths of the index. API servers let nobody
+// watch them, so the index has no copy. Each cluster is asked at the time of the request, as the caller, and only if
+// the gateway lets the caller ask that cluster for them.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { IdentityMode } from '../../../cache/model/records.ts';
+import type { ChainDependencies } from '../../chain-dependencies.ts';
+import type { Authorized } from '../../exchange.ts';
+import { answerFanout } from '../../fanout/answer.ts';
+import { queryValue, requestInfo } from '../../request/request-info.ts';
+import { resourceMetricsGroup } from '../../../search/api/documents/resource-metrics.ts';
+import type { ClusterAccess } from '../../start/cluster-access.ts';
+import { attributesOf } from '../../steps/authorize.ts';
+import type { IndexSurface } from './index-groups.ts';
+import { askLive, liveSurface } from './index-live.ts';
+
+/** A request for resource metrics. */
+export interface MetricsQuestion {
+  /** The cluster in the path; undefined for all clusters. */
+  readonly cluster: string | undefined;
+  /** Path on each cluster, for example `/apis/metrics.k8s.io/v1beta1/pods`. */
+  readonly path: string;
+}
+
+/**
+ * The question of a path for objects of resource metrics; undefined for every other path. Discovery of the group is
+ * answered by the index.
+ */
+export function metricsQuestion(surface: IndexSurface): MetricsQuestion | undefined {
+  if (surface.part !== 'proxy' && surface.part !== 'resources') return undefined;
+  const isOfOne = surface.segments[0] === 'clusters';
+  const segments = isOfOne ? surface.segments.slice(2) : surface.segments;
+  if (segments[0] !== 'apis' || segments[1] !== resourceMetricsGroup || segments.length < 4) return undefined;
+  return {
+    cluster: isOfOne ? surface.segments[1] : undefined,
+    path: `/${segments.map(encodeURIComponent).join('/')}`,
+  };
+}
+
+/**
+ * Asks one cluster or all of them, and resolves when the answer has ended.
+ * @throws GatewayError (rejects) before the answer began, or to cut an answer that has begun
+ */
+export async function askMetrics(
+  state: Authorized,
+  dependencies: ChainDependencies,
+  identity: IdentityMode,
+  { cluster, path }: MetricsQuestion,
+): Promise<void> {
+  const { query } = state.target;
+  const { method } = state.inbound;
+  if (method !== 'GET' && method !== 'HEAD')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'metrics of pods and nodes can only be read');
+  if (cluster !== undefined) return await askLive(state, dependencies, identity, { cluster, path, query });
+  if (queryValue(query, 'clusters') !== undefined)
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'clusters= chooses rows of the index; metrics come from the clusters themselves: choose them with clusterSelector=, a label selector',
+    );
+  const surface = liveSurface('*', path);
+  const info = requestInfo(method, surface.segments, query, false);
+  if (info.verb !== 'get' && info.verb !== 'list')
+    throw new GatewayError(
+      'METHOD_NOT_ALLOWED',
+      'no cluster lets metrics of pods and nodes be watched: list them again',
+    );
+  const access: ClusterAccess = {
+    async mayReach({ name, uid, labels }) {
+      const outer = { ...surface.outer, httpVerb: 'get' };
+      const attributes = attributesOf(state.user, { name, uid, labels }, outer, info, path);
+      return (await dependencies.authorizer.authorize(attributes)).allowed;
+    },
+    // Only watches stay open long enough to be reviewed.
+    follow: () => () => {},
+  };
+  state.observation.cluster = '*';
+  await answerFanout({ ...state, surface, info, access }, surface, dependencies, (spec) =>
+    identity === 'self' ? 'self' : dependencies.outgoingIdentity(state.user, spec),
+  );
+}

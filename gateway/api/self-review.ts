@@ -1,0 +1,41 @@
+// Answers `POST /apis/authentication.k8s.io/v1/selfsubjectreviews`: who the gateway takes the caller for. What a
+// cluster takes the caller for is asked below that cluster's path.
+import type { User } from '../../cache/model/user.ts';
+import { acceptedForm } from './accept.ts';
+import { readBody } from './request-body.ts';
+import type { Authorized } from '../exchange.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { jsonResponse } from '../status.ts';
+import type { CompleteResponse } from '../status.ts';
+
+/** The body of such a request has nothing to say, in whatever form it comes. */
+const maxBodyBytes = 64 * 1024;
+
+/**
+ * The SelfSubjectReview of the caller, or of whom the caller acts as.
+ * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, NOT_ACCEPTABLE or TOO_LARGE
+ */
+export async function answerSelfReview(state: Authorized): Promise<CompleteResponse> {
+  if (state.inbound.method !== 'POST') {
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'a SelfSubjectReview can only be created');
+  }
+  acceptedForm(state.headers, ['']);
+  await readBody(state.inbound, maxBodyBytes);
+  const review = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'SelfSubjectReview',
+    metadata: { creationTimestamp: null },
+    status: { userInfo: userInfo(state.user) },
+  };
+  return { ...jsonResponse(review, state.auditId), status: 201 };
+}
+
+function userInfo({ name, uid, groups, extra }: User): object {
+  return {
+    username: name,
+    ...(uid !== '' && { uid }),
+    ...(groups.length > 0 && { groups }),
+    // Security: fromEntries defines keys, so that `__proto__` is a key like any other.
+    ...(extra.length > 0 && { extra: Object.fromEntries(extra) }),
+  };
+}

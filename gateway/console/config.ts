@@ -1,0 +1,56 @@
+// The section of the configuration about the console: whether it is served, and by which identity provider its users
+// may log in.
+import { z } from 'zod';
+import type { Fault } from '../config/values.ts';
+
+/** How the console is served. */
+export interface ConsoleConfig {
+  /** The identity provider of the log-in button; undefined for none. */
+  readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
+  /**
+   * Whether a link may carry a token behind its `#`. Security: only the demo does that, whose tokens lead to simulated
+   * clusters; elsewhere a link could log somebody in as somebody else.
+   */
+  readonly link: boolean;
+}
+
+/** Schema of the console's settings in the configuration file. */
+export const consoleFileFields = {
+  console: z.boolean().optional(),
+  consoleOidcIssuer: z.string().min(1).optional(),
+  consoleOidcClientId: z.string().min(1).optional(),
+  consoleOidcScopes: z.string().min(1).optional(),
+};
+
+/** The settings as the operator wrote them, in flags (text) or in the configuration file. */
+export interface ConsoleInput {
+  readonly console?: string | boolean;
+  readonly consoleOidcIssuer?: string;
+  readonly consoleOidcClientId?: string;
+  readonly consoleOidcScopes?: string;
+}
+
+/** Kubernetes takes who somebody is from the ID token, so only what fills it is asked for. */
+const defaultScopes = 'openid email profile';
+
+/** Checks the settings; undefined when the console is not served. `fault` is called for each one that is wrong. */
+export function readConsoleConfig(
+  { console = true, consoleOidcIssuer: issuer, consoleOidcClientId: clientId, consoleOidcScopes }: ConsoleInput,
+  fault: Fault,
+): ConsoleConfig | undefined {
+  const served = String(console);
+  if (served !== 'true' && served !== 'false') fault('--console', 'must be "true" or "false"');
+  if ((issuer === undefined) !== (clientId === undefined))
+    fault('--console-oidc-client-id', '--console-oidc-issuer and --console-oidc-client-id must be given together');
+  if (issuer !== undefined && !isHttps(issuer))
+    fault('--console-oidc-issuer', 'must be the https URL of the issuer, as in the tokens');
+  const scopes = consoleOidcScopes ?? defaultScopes;
+  if (!scopes.split(' ').includes('openid')) fault('--console-oidc-scopes', 'must have the scope "openid"');
+  if (served === 'false') return undefined;
+  if (issuer === undefined || clientId === undefined) return { link: false };
+  return { openid: { issuer, clientId, scopes }, link: false };
+}
+
+function isHttps(text: string): boolean {
+  return URL.canParse(text) && new URL(text).protocol === 'https:';
+}

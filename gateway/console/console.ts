@@ -1,0 +1,154 @@
+// Answers below /console/: the page, its files, and what everybody may know about logging in. Nothing here depends on
+// who asks, and nothing comes from a cluster.
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { isLoopback } from '../../lib/text/host-port.ts';
+import { headerValues } from '../../http/raw-headers.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { ConsoleConfig } from './config.ts';
+import { jsonResponse } from '../status.ts';
+import type { CompleteResponse } from '../status.ts';
+import type { Asset, Coding, ConsoleAssets } from './assets.ts';
+
+/** What is needed to answer for the console. */
+export interface ConsoleParts {
+  /** Undefined when the console was not built. */
+  readonly assets: ConsoleAssets | undefined;
+  readonly config: ConsoleConfig;
+  /** Whether the gateway takes client certificates now. */
+  readonly takesCertificates: () => boolean;
+}
+
+/** One request below /console/. */
+export interface ConsoleRequest {
+  /** The part of the path behind `/console/`. */
+  readonly path: string;
+  /** Host and port that the request was sent to. */
+  readonly host: string;
+  readonly headers: RawHeaders;
+  readonly auditId: string;
+}
+
+/** Makes the function that answers a GET below /console/; it throws NOT_FOUND for a file that is not there. */
+export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => CompleteResponse {
+  const { assets, config } = parts;
+  return (request) => {
+    if (assets === undefined) {
+      throw new GatewayError('NOT_FOUND', 'the console was not built; in a checkout run: node console/build.ts');
+    }
+    const { path, headers, auditId } = request;
+    if (path === 'config.json') {
+      const { openid, link } = config;
+      const settings = { ...(openid && { openid }), certificate: parts.takesCertificates(), link };
+      const { status, headers: own, body } = jsonResponse(settings, auditId);
+      return { status, headers: [...own, ...securityHeaders(request).slice(2)], body };
+    }
+    if (path.startsWith('assets/')) {
+      const asset = assets.files.get(path.slice('assets/'.length));
+      if (asset === undefined) throw new GatewayError('NOT_FOUND', 'there is no such file; load the page again');
+      return fileResponse(asset, headers, securityHeaders(request), auditId);
+    }
+    return pageResponse(assets.page, request, config);
+  };
+}
+
+/** The page has a nonce for the styles that the editor and the terminal make; every answer has another. */
+function pageResponse(page: string, request: ConsoleRequest, config: ConsoleConfig): CompleteResponse {
+  const nonce = randomBytes(16).toString('base64url');
+  const body = Buffer.from(page.replaceAll('NONCE', nonce));
+  const headers = [
+    'Content-Type',
+    'text/html; charset=utf-8',
+    'Content-Length',
+    String(body.length),
+    'Cache-Control',
+    'no-cache',
+    'Content-Security-Policy',
+    contentPolicy(nonce, config),
+    ...securityHeaders(request),
+    'Audit-Id',
+    request.auditId,
+  ];
+  return { status: 200, headers, body };
+}
+
+/**
+ * What the page may load and do: its own files, requests to its own origin and to the identity provider, and nothing
+ * that is not in this list.
+ */
+function contentPolicy(nonce: string, { openid }: ConsoleConfig): string {
+  const provider = openid === undefined ? '' : ` ${new URL(openid.issuer).origin}`;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    `connect-src 'self'${provider}`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+}
+
+function securityHeaders({ host }: ConsoleRequest): string[] {
+  const isLocal = isLoopback(host.replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1'));
+  return [
+    'X-Content-Type-Options',
+    'nosniff',
+    'X-Frame-Options',
+    'DENY',
+    'Referrer-Policy',
+    'no-referrer',
+    'Cross-Origin-Opener-Policy',
+    'same-origin',
+    'Cross-Origin-Resource-Policy',
+    'same-origin',
+    'Permissions-Policy',
+    'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+    ...(isLocal ? [] : ['Strict-Transport-Security', 'max-age=31536000']),
+  ];
+}
+
+/** The hash of a file is in its name, so browsers need never ask for it again. */
+function fileResponse(
+  asset: Asset,
+  headers: RawHeaders,
+  security: readonly string[],
+  auditId: string,
+): CompleteResponse {
+  const coding = acceptedCoding(asset, headers);
+  const tag = `"${asset.hash}${coding === '' ? '' : `-${coding}`}"`;
+  const shared = [
+    'ETag',
+    tag,
+    'Cache-Control',
+    'public, max-age=31536000, immutable',
+    'Vary',
+    'Accept-Encoding',
+    ...security,
+    'Audit-Id',
+    auditId,
+  ];
+  const known = headerValues(headers, 'if-none-match').flatMap((value) => value.split(',').map((one) => one.trim()));
+  if (known.includes(tag)) return { status: 304, headers: shared, body: Buffer.alloc(0) };
+  const body = asset.bodies.get(coding)!;
+  const encoding = coding === '' ? [] : ['Content-Encoding', coding];
+  return {
+    status: 200,
+    headers: ['Content-Type', asset.contentType, 'Content-Length', String(body.length), ...encoding, ...shared],
+    body,
+  };
+}
+
+/** The smallest copy that the client takes. A coding with `q=0` is one that it does not take. */
+function acceptedCoding({ bodies }: Asset, headers: RawHeaders): Coding {
+  const offered = headerValues(headers, 'accept-encoding')
+    .flatMap((value) => value.split(','))
+    .map((value) => value.trim().toLowerCase())
+    .filter((value) => !/;\s*q=0(?:\.0*)?$/.test(value))
+    .map((value) => value.split(';', 1)[0]!.trim());
+  return (['br', 'gzip'] as const).find((coding) => offered.includes(coding) && bodies.has(coding)) ?? '';
+}

@@ -1,0 +1,46 @@
+// Follows the CollectionResource objects of the hub, which define collections of the index.
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import { startReflector } from '../../cache/hub/reflector.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { readDefinition } from '../../search/api/collections/definitions.ts';
+import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
+import type { Log } from '../operations/log.ts';
+
+const resource = { group: 'index.portcullis.io', version: 'v1alpha1', resource: 'collectionresources' } as const;
+
+/** The collections that objects of the hub define. */
+export interface HubCollections {
+  /** The same list until an object changes; sorted by name. */
+  current(): readonly CollectionDefinition[];
+  close(): void;
+}
+
+/** Starts to follow them. Returns at once, before any is known. */
+export function startHubCollections(client: HubClient, log: Log): HubCollections {
+  let current: readonly CollectionDefinition[] = [];
+  const read = (): void => {
+    current = [...reflector.objects.values()]
+      .flatMap((object) => {
+        try {
+          return readDefinition(object.metadata.name, fieldOf(object, 'resourceTypes'));
+        } catch (error) {
+          const fault = error instanceof Error ? error.message : 'it cannot be read';
+          log.warn({ collection: object.metadata.name, fault }, 'a CollectionResource of the hub cannot be used');
+          return [];
+        }
+      })
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  };
+  const reflector = startReflector({
+    client,
+    resource,
+    onChange: read,
+    onState: ({ phase, fault }) => {
+      if (fault !== undefined) log.warn({ fault: fault.message }, 'CollectionResources of the hub cannot be followed');
+      else if (phase === 'missing')
+        log.warn({}, 'the hub has no CollectionResources: portcullis generate crds prints their definition');
+    },
+    onError: (error) => log.error({ err: error }, 'CollectionResources of the hub could not be read'),
+  });
+  return { current: () => current, close: () => reflector.close() };
+}

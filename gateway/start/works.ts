@@ -1,0 +1,134 @@
+// Starts the execution of ManifestWorks where the configuration asks for it: with the gateway's connections, the
+// identity path of requests, the hub's authorization and the audit log.
+import type { Registry } from 'prom-client';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import { textAt } from '../../controllers/objects.ts';
+import type { WorkWrite } from '../../distribute/member/member-session.ts';
+import { startWorkExecutor } from '../../distribute/start.ts';
+import type { WorkExecutor } from '../../distribute/start.ts';
+import type { WorkNumbers } from '../../distribute/works.ts';
+import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
+import { accountUserName } from '../../auth/callers/reserved.ts';
+import type { Authorizer } from '../../auth/rules/authorize.ts';
+import type { RunningAudit } from '../audit/audit.ts';
+import { by, registerRead, single } from '../operations/read-metric.ts';
+import type { MetricValues } from '../operations/read-metric.ts';
+import type { SharedParts } from './shared-parts.ts';
+
+/** Undefined when works are not executed. */
+export function startWorksOf(
+  { options, hub, store, connections, outgoing, audit }: SharedParts,
+  registry: Registry,
+): WorkExecutor | undefined {
+  const { config, log, closers } = options;
+  const settings = config.hub?.works;
+  if (settings === undefined || hub === undefined) return undefined;
+  const executor = startWorkExecutor({
+    ...settings,
+    hubUrl: settings.hubUrl ?? hub.client.url,
+    client: hub.client,
+    store,
+    connections,
+    outgoing: outgoing.identity,
+    log,
+    onWrite: async (write) => beginWrite(audit, write),
+    executorFault: (work) => executorFault(hub.access.authorizer, work),
+  });
+  closers.push(() => void executor.close());
+  registerWorkMetrics(registry, executor);
+  return executor;
+}
+
+/** Every process has them; only the one that executes has values. */
+function registerWorkMetrics(registry: Registry, executor: WorkExecutor): void {
+  const read = (
+    name: string,
+    help: string,
+    type: 'gauge' | 'counter',
+    values: (numbers: WorkNumbers) => MetricValues,
+  ): void =>
+    registerRead(registry, name, help, type, () => {
+      const numbers = executor.numbers();
+      return numbers === undefined ? [] : values(numbers);
+    });
+  read('portcullis_works', 'ManifestWorks of chosen clusters, by what is known of them.', 'gauge', ({ works }) =>
+    by('state', Object.entries(works)),
+  );
+  read(
+    'portcullis_work_queue_seconds',
+    'Longest wait of a ManifestWork for its turn, by cluster.',
+    'gauge',
+    (numbers) => by('cluster', numbers.queueSeconds),
+  );
+  read('portcullis_work_looks_total', 'How often a ManifestWork was looked at and applied.', 'counter', ({ looks }) =>
+    single(looks),
+  );
+  read('portcullis_work_look_seconds_total', 'How long that took together.', 'counter', ({ lookSeconds }) =>
+    single(lookSeconds),
+  );
+}
+
+const nobody = makeUser({ name: 'portcullis:works' });
+const nothingToTell = (): void => undefined;
+
+/** Tells the audit log of a write. @throws GatewayError AUDIT_UNAVAILABLE when it must be recorded and cannot be */
+function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: number) => void {
+  if (audit === undefined) return nothingToTell;
+  const { auditId, verb, cluster, work, executor, object } = write;
+  const [path = '', query] = write.path.split('?');
+  const { group: apiGroup, version: apiVersion, resource } = object.kind;
+  const { namespace, name } = object;
+  const request = {
+    caller: nobody,
+    verb,
+    isResource: true,
+    apiGroup,
+    resource,
+    subresource: '',
+    namespace,
+    name,
+    path,
+  };
+  return audit.own(request, {
+    auditId,
+    requestUri: `/apis/gateway.portcullis.io/v1alpha1/clusters/${cluster}/proxy${path}${query === undefined ? '' : `?${query}`}`,
+    verb,
+    user: nobody,
+    impersonatedUser: executor === undefined ? undefined : makeUser({ name: executor }),
+    sourceIPs: [],
+    userAgent: 'portcullis-works',
+    objectRef: { resource, namespace, name, uid: '', apiGroup, apiVersion, resourceVersion: '', subresource: '' },
+    annotations: [
+      ['gateway.portcullis.io/cluster', cluster],
+      ['gateway.portcullis.io/manifest-work', `${work.namespace}/${work.name}`],
+      ['gateway.portcullis.io/manifest-work-uid', work.uid],
+    ],
+  });
+}
+
+/** Asks the hub whether whoever changed the work last may still have it executed as its ServiceAccount. */
+async function executorFault(authorizer: Authorizer, work: HubObject): Promise<string | undefined> {
+  const modifier = lastModifierOf(work);
+  if (modifier === undefined) return undefined;
+  if ('fault' in modifier) return modifier.fault;
+  const account = {
+    namespace: textAt(work, 'spec', 'executor', 'subject', 'serviceAccount', 'namespace'),
+    name: textAt(work, 'spec', 'executor', 'subject', 'serviceAccount', 'name'),
+  };
+  const { allowed } = await authorizer.authorize({
+    user: makeUser({ ...modifier, origin: 'hub' }),
+    verb: 'execute-as',
+    cluster: undefined,
+    resourceRequest: true,
+    apiGroup: 'work.open-cluster-management.io',
+    apiVersion: 'v1',
+    resource: 'manifestworks',
+    subresource: '',
+    namespace: work.metadata.namespace ?? '',
+    name: accountUserName(account),
+    path: '',
+  });
+  if (allowed) return undefined;
+  return `user ${modifier.name} cannot manipulate the Manifestwork with executor ${account.namespace}/${account.name} in namespace ${work.metadata.namespace}`;
+}

@@ -1,0 +1,18 @@
+// Step 5 of the chain: answers requests for the console. Its files are the same for everybody, so nobody is asked who
+// they are; what the page then asks passes all steps like the requests of any client.
+import { GatewayError } from '../../cache/model/errors.ts';
+import { sendComplete } from '../api/send-complete.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import type { Described } from '../exchange.ts';
+import { answered } from '../step.ts';
+
+export function serveConsole(state: Described, { console }: ChainDependencies): Described | typeof answered {
+  const { surface, inbound, host, auditId } = state;
+  if (surface.kind !== 'console') return state;
+  if (console === undefined) throw new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
+  if (inbound.method !== 'GET' && inbound.method !== 'HEAD') {
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
+  }
+  sendComplete(state, console({ path: surface.path, host, headers: inbound.headers, auditId }));
+  return answered;
+}

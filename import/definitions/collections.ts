@@ -1,0 +1,28 @@
+// The CustomResourceDefinition of CollectionResource: which types a collection of the index has. Its fields are those
+// of Clusterpedia's object of that name. The group is another one, since an aggregated API serves clusterpedia.io.
+import { definitionOf, list, record, text, type CustomResourceDefinition } from './schema.ts';
+
+const resourceType = record(
+  {
+    group: { ...text, description: 'API group; empty for the core group, "*" for all' },
+    version: { ...text, description: 'version in which objects are shown; empty for the one that is kept' },
+    kind: { ...text, description: 'for people; not read' },
+    resource: { ...text, minLength: 1, description: 'plural name, or "*" for the whole group' },
+  },
+  'resource',
+);
+
+export const collectionDefinition: CustomResourceDefinition = definitionOf({
+  group: 'index.portcullis.io',
+  version: 'v1alpha1',
+  kind: 'CollectionResource',
+  plural: 'collectionresources',
+  fields: { resourceTypes: list(resourceType, { minItems: 1, maxItems: 256 }) },
+  required: ['resourceTypes'],
+  validations: [
+    {
+      rule: "!(self.metadata.name in ['any', 'workloads', 'kuberesources'])",
+      message: 'any, workloads and kuberesources are built in',
+    },
+  ],
+});

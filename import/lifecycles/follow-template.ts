@@ -1,0 +1,61 @@
+// Keeps a PediaCluster equal to what its template prints beyond address and credentials, where the policy asks for it.
+// Labels and annotations that somebody else has set stay: which keys are the template's is remembered in an annotation.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import type { PediaClusterBody } from './pedia-cluster-body.ts';
+
+/** Holds `{"labels": [keys], "annotations": [keys]}`. */
+const ownKeys = 'import.portcullis.io/from-template';
+const specFields = ['syncResources', 'syncAllCustomResources', 'syncResourcesRefName'] as const;
+
+/** The annotations of a new PediaCluster that is to follow its template. */
+export function followedAnnotations({ labels, annotations }: PediaClusterBody): Readonly<Record<string, string>> {
+  const keys = { labels: Object.keys(labels).toSorted(), annotations: Object.keys(annotations).toSorted() };
+  return { ...annotations, [ownKeys]: JSON.stringify(keys) };
+}
+
+/** A merge patch of what differs; undefined when nothing does. */
+export function templatePatch(
+  cluster: HubObject,
+  body: PediaClusterBody,
+): { readonly metadata: object; readonly spec: object } | undefined {
+  const { labels: present = {}, annotations: noted = {} } = cluster.metadata;
+  const before = keysIn(noted[ownKeys]);
+  const labels = differences(present, body.labels, before.labels);
+  const annotations = differences(noted, followedAnnotations(body), before.annotations);
+  const spec = Object.fromEntries(
+    specFields
+      .map((field) => [field, body.spec[field] ?? null] as const)
+      // The hub wants a list here, so without one the old one stays.
+      .filter(([field, wanted]) => wanted !== null || field !== 'syncResources')
+      .filter(([field, wanted]) => !isDeepStrictEqual(fieldOf(cluster, 'spec', field) ?? null, wanted)),
+  );
+  if ([labels, annotations, spec].every((each) => Object.keys(each).length === 0)) return undefined;
+  return { metadata: { labels, annotations }, spec };
+}
+
+/** Values to set, and null for keys that are wanted no more. */
+function differences(
+  present: Readonly<Record<string, string>>,
+  wanted: Readonly<Record<string, string>>,
+  own: readonly string[],
+): Readonly<Record<string, string | null>> {
+  const gone = own.filter((key) => !Object.hasOwn(wanted, key) && Object.hasOwn(present, key));
+  const set = Object.entries(wanted).filter(([key, value]) => present[key] !== value);
+  return Object.fromEntries([...gone.map((key) => [key, null] as const), ...set]);
+}
+
+function keysIn(text: string | undefined): Readonly<Record<'labels' | 'annotations', readonly string[]>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text ?? '');
+  } catch {
+    value = undefined;
+  }
+  const list = (field: string): readonly string[] => {
+    const keys = fieldOf(value, field);
+    return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : [];
+  };
+  return { labels: list('labels'), annotations: list('annotations') };
+}

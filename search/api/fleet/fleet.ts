@@ -1,0 +1,159 @@
+// Answers `/metrics/fleet`: numbers of pods, deployments and nodes of all clusters, for Prometheus. Security: they are
+// numbers of the rows that the caller may list, by the same rights as a list. So two callers may get different numbers,
+// and a cluster in which the caller may list nothing is not mentioned.
+import { documentPaths, readDocument, readValues } from '../../query/document.ts';
+import { allOf } from '../../query/list-query.ts';
+import { parsePath } from '../../query/path.ts';
+import type { RowScope } from '../../rights/scope.ts';
+import type { IndexStore, RowRead } from '../../stores/store.ts';
+import { typeKey } from '../../types.ts';
+import type { ResourceType } from '../../types.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import type { WholeAnswer } from '../answer.ts';
+import { notIndexed } from '../catalog.ts';
+import { planOf, see } from '../plan.ts';
+import type { Plan, Sight } from '../plan.ts';
+import type { FleetQuestion } from '../question.ts';
+import type { IndexRequest } from '../request.ts';
+import type { Asked, Fetched, Planned, Seen } from '../state.ts';
+import { aboutRequest } from '../steps/plan-types.ts';
+import { scopeConcerns } from '../visible.ts';
+import { expositionFormat, Gauge } from './exposition.ts';
+
+const pods: ResourceType = { group: '', resource: 'pods' };
+const deployments: ResourceType = { group: 'apps', resource: 'deployments' };
+const nodes: ResourceType = { group: '', resource: 'nodes' };
+const counted = [pods, deployments, nodes];
+
+/** A pod has one of five phases. More values than this can only come from a cluster that invents some. */
+const mostPhases = 20;
+
+export function readFleet(request: IndexRequest): FleetQuestion {
+  return { kind: 'fleet', format: expositionFormat(request.headers) };
+}
+
+export function rightsToFleet({ request }: Asked<FleetQuestion>, dependencies: AnswerDependencies): Promise<Sight> {
+  const types = counted.map((type) => ({ ...type, version: undefined }));
+  const ofAll = { clusters: undefined, cluster: undefined, mayBeNone: true };
+  return see({ user: request.user, verb: 'list', types, ...ofAll }, dependencies);
+}
+
+/** Plans like a list of all three types. A type that is not indexed is left out with a warning. */
+export async function planFleet(
+  { sight }: Seen<FleetQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<Plan> {
+  const plan = await planOf(sight, dependencies);
+  const isThere = (type: ResourceType): boolean => plan.views.some((view) => typeKey(view.type) === typeKey(type));
+  const missing = counted.filter((type) => !isThere(type)).map((type) => notIndexed(type, undefined).message);
+  return { ...plan, warnings: [...aboutRequest(...missing), ...plan.warnings] };
+}
+
+/** Reads what is counted, as the text of all metrics. */
+export async function fetchFleet(
+  { plan }: Planned<FleetQuestion, Sight, Plan>,
+  dependencies: AnswerDependencies,
+): Promise<string> {
+  const { store } = dependencies;
+  const gauges = [
+    clusterGauge(plan, dependencies),
+    await podGauge(store, plan.scope),
+    ...(await deploymentGauges(store, plan.scope)),
+    await nodeGauge(store, plan.scope),
+  ];
+  return gauges.map((gauge) => gauge.text()).join('');
+}
+
+export function formFleet({
+  question: { format },
+  plan: { warnings },
+  found,
+}: Fetched<FleetQuestion, Sight, Plan, string>): WholeAnswer {
+  return { kind: 'whole', body: Buffer.from(found + format.end), warnings, contentType: format.contentType };
+}
+
+/** For each cluster that is counted or that a warning of this answer names: whether its numbers are of now. */
+function clusterGauge({ scope, warnings }: Plan, { sync }: AnswerDependencies): Gauge {
+  const gauge = new Gauge(
+    'portcullis_fleet_cluster_current',
+    'Whether all that is counted of the cluster is in the index and up to date.',
+  );
+  const named = new Set(warnings.flatMap(({ cluster }) => cluster ?? []));
+  const seen = sync
+    .state()
+    .filter(({ incarnation }) => counted.some((type) => scopeConcerns(scope, incarnation?.id ?? '', typeKey(type))))
+    .map(({ cluster }) => cluster);
+  for (const cluster of [...new Set([...seen, ...named])].toSorted())
+    gauge.add({ cluster }, named.has(cluster) ? 0 : 1);
+  return gauge;
+}
+
+async function podGauge(store: IndexStore, scope: RowScope): Promise<Gauge> {
+  const gauge = new Gauge('kube_pod_status_phase', 'Pods of a namespace by phase.');
+  const path = 'status.phase';
+  const phases = await store.facets(allOf(pods), scope, { path }, mostPhases);
+  for (const { value: phase } of phases.counts) {
+    const fields = [{ path: parsePath(path, true), operator: 'Equals' as const, values: [phase] }];
+    const found = await store.facets({ ...allOf(pods), fields }, scope, 'cluster/namespace', Infinity);
+    for (const { value, count } of found.counts) {
+      const [cluster, namespace] = value.split('/') as [string, string];
+      gauge.add({ cluster, namespace, phase }, count);
+    }
+  }
+  return gauge;
+}
+
+async function deploymentGauges(store: IndexStore, scope: RowScope): Promise<readonly Gauge[]> {
+  const wanted = new Gauge('kube_deployment_spec_replicas', 'Replicas that a deployment wants.');
+  const ready = new Gauge('kube_deployment_status_replicas_ready', 'Replicas of a deployment that are ready.');
+  const paths = documentPaths([parsePath('spec.replicas', true), parsePath('status.readyReplicas', true)]);
+  await eachRow(store, deployments, scope, ({ cluster, namespace, name, raw }) => {
+    const [replicas, readyReplicas] = readDocument(raw, paths);
+    const labels = { cluster, namespace, deployment: name };
+    // An API server always writes how many are wanted, and leaves out how many are ready while none is.
+    wanted.add(labels, Number(replicas?.[0] ?? 1));
+    ready.add(labels, Number(readyReplicas?.[0] ?? 0));
+  });
+  return [wanted, ready];
+}
+
+async function nodeGauge(store: IndexStore, scope: RowScope): Promise<Gauge> {
+  const gauge = new Gauge('kube_node_status_condition', 'Nodes by the status of their condition Ready.');
+  const counts = new Map<string, Record<ReadyStatus, number>>();
+  const paths = documentPaths([parsePath('status.conditions', true)]);
+  await eachRow(store, nodes, scope, ({ cluster, raw }) => {
+    const ofCluster = counts.get(cluster) ?? { true: 0, false: 0, unknown: 0 };
+    ofCluster[readyStatus(readValues(raw, paths)[0]?.[0])] += 1;
+    counts.set(cluster, ofCluster);
+  });
+  for (const [cluster, statuses] of counts) {
+    for (const [status, n] of Object.entries(statuses)) gauge.add({ cluster, condition: 'Ready', status }, n);
+  }
+  return gauge;
+}
+
+type ReadyStatus = 'true' | 'false' | 'unknown';
+
+/** The status of the condition Ready among `status.conditions`, in the spelling of kube-state-metrics. */
+function readyStatus(conditions: unknown): ReadyStatus {
+  const list = Array.isArray(conditions)
+    ? (conditions as readonly ({ type?: unknown; status?: unknown } | null)[])
+    : [];
+  const status = list.find((condition) => condition?.type === 'Ready')?.status;
+  return status === 'True' ? 'true' : status === 'False' ? 'false' : 'unknown';
+}
+
+/** Visits all rows of a type that the scope shows, some at a time, so that other requests get their turn. */
+async function eachRow(
+  store: IndexStore,
+  type: ResourceType,
+  scope: RowScope,
+  visit: (row: RowRead) => void,
+): Promise<void> {
+  const page = await store.list(allOf(type), scope, {});
+  try {
+    for await (const rows of page.chunks) for (const row of rows) visit(row);
+  } finally {
+    page.release?.();
+  }
+}

@@ -1,0 +1,99 @@
+// Applies the options of a cluster to one of its types: whether it is followed at all, which of its objects, and
+// without which fields.
+import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
+import { rbacGroup } from '../../rights/rbac.ts';
+import type { TypeFilter } from '../sync-types.ts';
+import type { IndexOptions } from './index-options.ts';
+import { isMeant, type NamedResource } from './resource-entries.ts';
+
+/** What the options leave of a type. */
+export interface Narrowed {
+  readonly filter: TypeFilter;
+  /** Fields that are dropped before objects are stored, sorted. */
+  readonly pruned: readonly string[];
+}
+
+/** Groups that serve the same objects: what excludes them in one group excludes them in the other. */
+const twins: ReadonlyMap<TypeKey, TypeKey> = new Map([
+  ['events.', 'events.events.k8s.io'],
+  ['events.events.k8s.io', 'events.'],
+]);
+
+/**
+ * What the options leave of a type.
+ * @param chosen the filter with which the type was chosen
+ * @returns undefined when nothing of it is to be indexed
+ */
+export function narrowed(type: TypeInfo, chosen: TypeFilter, options: IndexOptions): Narrowed | undefined {
+  const twin = twinOf(type);
+  const concerns = (entry: NamedResource): boolean =>
+    isMeant(type, entry) || (twin !== undefined && isMeant(twin, entry));
+  const exclusions = options.exclude.filter(concerns);
+  if (exclusions.some(({ namespaces, names }) => namespaces === undefined && names === undefined)) return undefined;
+  const selects = options.select.filter(concerns).map(({ filter }) => filter);
+  const pruned = distinct(options.prune.filter(concerns).flatMap((each) => each.fields));
+  // Rows are listed anew when their filter is written otherwise, so it stays as it is.
+  if (selects.length === 0 && exclusions.length === 0) return { filter: chosen, pruned };
+  const filter = joined(
+    [chosen, ...selects],
+    exclusions.flatMap(({ namespaces = [] }) => (type.namespaced ? namespaces : [])),
+    exclusions.flatMap(({ names = [] }) => names),
+  );
+  return filter && { filter, pruned };
+}
+
+function twinOf(type: TypeInfo): TypeInfo | undefined {
+  const twin = twins.get(typeKey(type));
+  return twin === undefined ? undefined : { ...type, group: twin.slice(twin.indexOf('.') + 1) };
+}
+
+/** One filter that accepts what all of these accept; undefined when that can be nothing. */
+function joined(
+  filters: readonly TypeFilter[],
+  notNamespaces: readonly string[],
+  notNames: readonly string[],
+): TypeFilter | undefined {
+  const namespaces = common(
+    filters.map((filter) => filter.namespaces),
+    notNamespaces,
+  );
+  const names = common(
+    filters.map((filter) => filter.names),
+    notNames,
+  );
+  if (namespaces?.length === 0 || names?.length === 0) return undefined;
+  const labels = filters.flatMap((filter) => filter.labels ?? []);
+  return {
+    ...(namespaces && { namespaces }),
+    ...(names && { names }),
+    ...(labels.length > 0 && { labels: labels.join() }),
+    ...(namespaces === undefined && notNamespaces.length > 0 && { notNamespaces: distinct(notNamespaces) }),
+    ...(names === undefined && notNames.length > 0 && { notNames: distinct(notNames) }),
+  };
+}
+
+/** The names that are in each of the lists that there are, without `not`; undefined when there is no list. */
+function common(
+  lists: readonly (readonly string[] | undefined)[],
+  not: readonly string[],
+): readonly string[] | undefined {
+  const [first, ...others] = lists.filter((list) => list !== undefined);
+  return first?.filter((name) => !not.includes(name) && others.every((list) => list.includes(name)));
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].toSorted();
+}
+
+/** Fields of Roles, ClusterRoles and their bindings by which access is decided. */
+const decisiveFields: ReadonlySet<string> = new Set(['rules', 'roleRef', 'subjects', 'aggregationRule']);
+
+/**
+ * Whether a type that decides access can be shown as the options leave it. Such a type is always kept whole, so it
+ * cannot be narrowed: it is not shown rather than shown with more than was meant.
+ */
+export function canBeShownWhole({ group, namespaced }: TypeInfo, { filter, pruned }: Narrowed): boolean {
+  const { namespaces, notNamespaces, ...others } = filter;
+  const isWhole = Object.keys(others).length === 0 && (!namespaced || (namespaces ?? notNamespaces) === undefined);
+  return isWhole && !(group === rbacGroup && pruned.some((path) => decisiveFields.has(/^[^.[]*/.exec(path)![0])));
+}

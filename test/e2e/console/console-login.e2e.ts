@@ -1,0 +1,141 @@
+// Logging in to the console by a real OpenID provider, in a real Chromium.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { freePort } from '../../controlplane/processes.ts';
+import { makeKey } from '../../issuer.ts';
+import { startOidcProvider } from '../../oidc-provider.ts';
+import type { OidcProvider } from '../../oidc-provider.ts';
+import { missingChromium, startConsoleSite } from './console-site.ts';
+import type { ConsoleSite, Visit } from './console-site.ts';
+
+const missing = missingChromium();
+const needsBrowser = { skip: missing ?? false };
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-login-'));
+const deepLink = '/console/search?kind=pods&q=ns%3Ashop';
+let provider: OidcProvider;
+let site: ConsoleSite;
+const visits: Visit[] = [];
+
+before(async () => {
+  if (missing !== undefined) return;
+  const authority = await makeTestAuthority('provider');
+  const port = await freePort();
+  provider = await startOidcProvider({
+    authority,
+    keys: [makeKey('RS256')],
+    // Who logs in without saying who.
+    accounts: { nobody: { name: 'No Body' } },
+    clientIds: ['console'],
+    redirectUris: [`https://127.0.0.1:${port}/console/oidc`],
+  });
+  const authenticationConfig = join(folder, 'authentication.yaml');
+  const issuer = { url: provider.url, audiences: ['console'], certificateAuthority: authority.ca };
+  writeFileSync(
+    authenticationConfig,
+    JSON.stringify({
+      apiVersion: 'apiserver.config.k8s.io/v1',
+      kind: 'AuthenticationConfiguration',
+      jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: '' } } }],
+    }),
+  );
+  const console = {
+    consoleOidcIssuer: provider.url,
+    consoleOidcClientId: 'console',
+    consoleOidcScopes: 'openid profile',
+  };
+  site = await startConsoleSite({ authenticationConfig, ...console }, port);
+});
+after(async () => {
+  await site?.close();
+  await provider?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+afterEach(async () => {
+  for (const { context } of visits.splice(0)) await context.close();
+});
+
+async function visit(path: string): Promise<Visit> {
+  const made = await site.visit(path);
+  visits.push(made);
+  return made;
+}
+
+const button = { name: /^Log in by 127\.0\.0\.1/ };
+
+test(
+  'a login by the provider is bound to this page by PKCE, state and nonce, and ends in the view that was asked for',
+  needsBrowser,
+  async () => {
+    const { page, context, requests, complaints } = await visit(deepLink);
+    await page.getByRole('button', button).click();
+    await page.getByRole('link', { name: 'nobody', exact: true }).waitFor();
+    const asked = new URL(requests.find((url) => url.startsWith(`${provider.url}/auth?`))!).searchParams;
+    assert.deepEqual([asked.get('response_type'), asked.get('code_challenge_method')], ['code', 'S256']);
+    for (const name of ['code_challenge', 'state', 'nonce']) assert.ok(asked.get(name)!.length >= 43, name);
+    assert.equal(page.url(), site.url + deepLink);
+    const kept = await page.evaluate('[{ ...localStorage }, { ...sessionStorage }]');
+    assert.deepEqual(kept, [{}, {}]);
+    const ours = (await context.cookies(site.url)).filter(({ name }) => !name.startsWith('_'));
+    assert.deepEqual(ours, [], 'only the provider has cookies');
+    assert.deepEqual(complaints, []);
+    await page.goBack();
+    assert.ok(!page.url().includes('code='), 'the code is in no entry of the history');
+  },
+);
+
+test('an answer with another state is refused before its code is used', needsBrowser, async () => {
+  const { page, requests } = await visit('/console/');
+  // In place of the provider somebody answers who does not know the state.
+  await page.route(`${provider.url}/auth?**`, (route) => {
+    const answer = new URLSearchParams({ code: 'stolen', state: 'forged', iss: provider.url });
+    return route.fulfill({ status: 302, headers: { location: `${site.url}/console/oidc?${answer}` } });
+  });
+  await page.getByRole('button', button).click();
+  await page.getByRole('alert').waitFor();
+  assert.match(await page.getByRole('alert').innerText(), /state/);
+  assert.ok(!page.url().includes('stolen'));
+  assert.deepEqual(
+    requests.filter((url) => url === `${provider.url}/token`),
+    [],
+  );
+});
+
+test(
+  'an answer that this tab did not ask for is refused, and leaves nothing in the address',
+  needsBrowser,
+  async () => {
+    const { page, requests } = await visit('/console/oidc?code=stolen&state=x');
+    await page.getByText('not begun in this tab').waitFor();
+    assert.ok(!page.url().includes('stolen'));
+    assert.deepEqual(
+      requests.filter((url) => url.startsWith(provider.url)),
+      [],
+    );
+  },
+);
+
+test(
+  'a token in a link logs nobody in outside of the demo, and is taken out of the address',
+  needsBrowser,
+  async () => {
+    const { page } = await visit(`/console/#token=${site.tokenOf('ada')}`);
+    await page.getByLabel('Bearer token').waitFor();
+    assert.ok(!page.url().includes('token'));
+  },
+);
+
+test('a wrong token is told so, and a right one after it logs in', needsBrowser, async () => {
+  const { page } = await visit('/console/');
+  await page.getByLabel('Bearer token').fill('wrong');
+  await page.getByRole('button', { name: 'Log in with the token' }).click();
+  await page.getByText('does not know this token').waitFor();
+  await page.getByLabel('Bearer token').fill(site.tokenOf('ada'));
+  await page.getByRole('button', { name: 'Log in with the token' }).click();
+  await page.getByRole('link', { name: 'ada', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByLabel('Bearer token').waitFor();
+});

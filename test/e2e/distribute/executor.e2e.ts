@@ -1,0 +1,197 @@
+// As whom works are written: the ServiceAccount that they name, by impersonation, whose own rights in the cluster
+// decide about each write.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Member } from '../../controlplane/fixture.ts';
+import {
+  binding,
+  clusterRole,
+  conditionIn,
+  configMap,
+  configMapPath,
+  eventually,
+  gatewayAudit,
+  hasCondition,
+  isGone,
+  manifestAt,
+  manifestWork,
+  put,
+  read,
+  remove,
+  startWorksSite,
+  workPath,
+  type Json,
+  type WorksSite,
+} from './works-site.ts';
+
+let site: WorksSite;
+let hub: Member;
+let m1: Member;
+
+before(async () => {
+  site = await startWorksSite();
+  ({ hub } = site);
+  m1 = site.members[0]!;
+});
+
+after(() => site?.stop());
+
+const as = (name: string, namespace = 'executors'): object => ({
+  executor: { subject: { type: 'ServiceAccount', serviceAccount: { namespace, name } } },
+});
+const allBut = (...left: string[]): string[] =>
+  ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'].filter((verb) => !left.includes(verb));
+
+async function grant(name: string, ...rules: readonly object[]): Promise<void> {
+  const subject = { kind: 'ServiceAccount', name, namespace: 'executors' };
+  await m1.apply(clusterRole(`executor-${name}`, rules), binding(`executor-${name}`, `executor-${name}`, subject));
+}
+
+const configMaps = (verbs: readonly string[], names?: readonly string[]): object => ({
+  apiGroups: [''],
+  resources: ['configmaps'],
+  verbs,
+  ...(names && { resourceNames: names }),
+});
+const appliedAt = (work: Json, index: number): Json => conditionIn(manifestAt(work, index), 'Applied');
+
+test('an executor without rights writes nothing, and the work tells what is missing', async () => {
+  await put(hub, manifestWork('none', [configMap('none1'), configMap('none2')], as('nobody')));
+  const work = await hasCondition(hub, workPath('none'), 'Applied', 'False', 'AppliedManifestWorkFailed');
+  const { message } = appliedAt(work, 0);
+  assert.match(
+    message,
+    /^Failed to apply manifest: not allowed to apply the resource  configmaps, ns1 none1, will try again in 1m0s: /,
+  );
+  assert.match(message, /system:serviceaccount:executors:nobody/);
+  assert.equal(appliedAt(work, 1).status, 'False');
+  for (const name of ['none1', 'none2']) assert.equal(await read(m1, configMapPath(name)), undefined);
+});
+
+test('rights for one of two objects apply that one', async () => {
+  await grant('half', configMaps(['get', 'update', 'patch', 'delete'], ['half1']), configMaps(['create']));
+  await m1.apply(configMap('half1'));
+  await put(hub, manifestWork('half', [configMap('half1', { a: '1' }), configMap('half2')], as('half')));
+  const work = await hasCondition(hub, workPath('half'), 'Applied', 'False');
+  assert.deepEqual([appliedAt(work, 0).status, appliedAt(work, 1).status], ['True', 'False']);
+  assert.equal((await read(m1, configMapPath('half1'))).data.a, '1');
+});
+
+test('who may not delete an object may make it only when it is not deleted with the work', async () => {
+  await grant('keeper', configMaps(allBut('delete')));
+  const rule = { group: '', resource: 'configmaps', namespace: 'ns1', name: 'kept3' };
+  const options: readonly [name: string, deleteOption: object, status: string][] = [
+    ['kept1', { propagationPolicy: 'Foreground' }, 'False'],
+    ['kept2', { propagationPolicy: 'Orphan' }, 'True'],
+    ['kept3', { propagationPolicy: 'SelectivelyOrphan', selectivelyOrphans: { orphaningRules: [rule] } }, 'True'],
+  ];
+  for (const [name, deleteOption, status] of options) {
+    await put(hub, manifestWork(name, [configMap(name)], { deleteOption, ...as('keeper') }));
+    await hasCondition(hub, workPath(name), 'Applied', status);
+    assert.equal((await read(m1, configMapPath(name))) !== undefined, status === 'True', name);
+  }
+});
+
+test('an executor cannot give rights that it does not have, to a new role or to one that is there', async () => {
+  const roles = { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: allBut() };
+  await grant('climber', roles);
+  const role = (name: string, verb: string): object => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name, namespace: 'ns1' },
+    rules: [{ apiGroups: [''], resources: ['secrets'], verbs: [verb] }],
+  });
+  await m1.apply(role('there', 'get'));
+  await put(hub, manifestWork('climb', [role('new', 'list'), role('there', 'list')], as('climber')));
+  const work = await hasCondition(hub, workPath('climb'), 'Applied', 'False');
+  for (const index of [0, 1]) {
+    assert.match(
+      appliedAt(work, index).message,
+      /not allowed to apply the resource rbac.authorization.k8s.io roles, ns1 (new|there), error: permission escalation, will try again in 1m0s/,
+    );
+  }
+  assert.deepEqual((await read(m1, '/apis/rbac.authorization.k8s.io/v1/namespaces/ns1/roles/there')).rules[0].verbs, [
+    'get',
+  ]);
+});
+
+test('every write to the cluster is the executor’s in its audit log, and has an event with the work’s UID in ours', async () => {
+  await grant('writer', configMaps(allBut()));
+  const mark = await m1.auditMark();
+  const made = await put(hub, manifestWork('audited', [configMap('audited', { a: '1' })], as('writer')));
+  await hasCondition(hub, workPath('audited'), 'Available', 'True');
+  await put(hub, manifestWork('audited', [configMap('audited', { a: '2' })], as('writer')));
+  await eventually('it is changed', async () => (await read(m1, configMapPath('audited'))).data.a === '2');
+  await remove(hub, workPath('audited'));
+  await isGone(hub, workPath('audited'));
+  const writes = (await m1.audit(mark)).filter(
+    ({ verb, userAgent }) => userAgent === 'portcullis-works' && ['create', 'update', 'patch', 'delete'].includes(verb),
+  );
+  const bookkeeping = ['appliedmanifestworks', 'selfsubjectaccessreviews'];
+  const seen = writes.filter(({ objectRef }) => !bookkeeping.includes(objectRef?.resource ?? ''));
+  assert.deepEqual(
+    seen.map(({ verb, impersonatedUser }) => `${verb} ${impersonatedUser?.username}`),
+    ['create', 'update', 'delete'].map((verb) => `${verb} system:serviceaccount:executors:writer`),
+  );
+  for (const { impersonatedUser } of seen)
+    assert.ok(impersonatedUser?.groups?.includes('system:serviceaccounts:executors'));
+  const ours = gatewayAudit(site.gateway).filter(
+    ({ annotations }) => annotations?.['gateway.portcullis.io/manifest-work'] === 'm1/audited',
+  );
+  assert.deepEqual(
+    ours.map(({ verb, auditID, impersonatedUser, annotations, responseStatus }) => [
+      verb,
+      auditID,
+      impersonatedUser.username,
+      annotations['gateway.portcullis.io/manifest-work-uid'],
+      responseStatus.code < 300,
+    ]),
+    seen.map(({ verb, auditID }) => [verb, auditID, 'system:serviceaccount:executors:writer', made.metadata.uid, true]),
+  );
+});
+
+test('a work without an executor is written as the configured account', async () => {
+  const mark = await m1.auditMark();
+  await put(hub, manifestWork('nil', [configMap('nil')]));
+  await hasCondition(hub, workPath('nil'), 'Available', 'True');
+  const [event] = await m1.waitForAudit(
+    ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'configmaps',
+    { mark },
+  );
+  assert.equal(
+    event?.impersonatedUser?.username,
+    'system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa',
+  );
+});
+
+test('names that are no ServiceAccount are refused, and nothing is written as anybody', async () => {
+  const mark = await m1.auditMark();
+  const refused: readonly [string, string][] = [
+    ['system:masters', 'executors'],
+    ['x:y', 'executors'],
+    ['', 'executors'],
+    ['sa', 'a:b'],
+    ['sa\r\nImpersonate-Group: system:masters', 'executors'],
+  ];
+  for (const [index, [name, namespace]] of refused.entries()) {
+    const work = manifestWork(`refused-${index}`, [configMap(`refused-${index}`)], as(name, namespace));
+    const answer = await hub.request('POST', workPath('x').slice(0, -2), work);
+    if (answer.status === 201) await hasCondition(hub, workPath(`refused-${index}`), 'Applied', 'False');
+    else assert.equal(answer.status, 422, answer.body);
+  }
+  const events = await m1.audit(mark);
+  assert.deepEqual(
+    events.filter(({ objectRef }) => objectRef?.name?.startsWith('refused-')),
+    [],
+  );
+});
+
+test('with deny a work without an executor is refused', async () => {
+  await site.gateway.stop('SIGTERM');
+  const gateway = await site.startGateway({ args: ['--works-default-executor', 'deny'] });
+  await put(hub, manifestWork('denied', [configMap('denied')]));
+  const work = await hasCondition(hub, workPath('denied'), 'Applied', 'False');
+  assert.match(appliedAt(work, 0).message, /names no executor/);
+  assert.equal(await read(m1, configMapPath('denied')), undefined);
+  await gateway.stop('SIGTERM');
+});

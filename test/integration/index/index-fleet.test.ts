@@ -1,0 +1,151 @@
+// Numbers of all clusters, and kubectl top's requests, where the gateway has rules of its own: a user to whom they give
+// one cluster learns nothing of another, and a user to whom they do not give the page does not get it.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { stringify } from 'yaml';
+import type { JsonObject } from '../../../sim/types.ts';
+import { eventually } from '../../site/polling.ts';
+import { binding, startIndexSite } from './index-site.ts';
+import type { IndexSite } from './index-site.ts';
+
+const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
+const podMetrics = `${proxy}/apis/metrics.k8s.io/v1beta1/pods`;
+
+let folder: string;
+let site: IndexSite;
+
+const metadata = { name: 'pods.metrics.k8s.io' };
+const definition: JsonObject = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata,
+  spec: {
+    group: 'metrics.k8s.io',
+    scope: 'Namespaced',
+    names: { plural: 'pods', singular: 'podmetrics', kind: 'PodMetrics', listKind: 'PodMetricsList' },
+    versions: [
+      {
+        name: 'v1beta1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+};
+
+function seedOf(cluster: string): readonly JsonObject[] {
+  const labels = { app: 'web' };
+  return [
+    binding('admin', 'cluster-admin', 'admin'),
+    binding('team', 'cluster-admin', 'team'),
+    definition,
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: `of-${cluster}`, namespace: 'shop' },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'c' }] } },
+      },
+    },
+    {
+      apiVersion: 'metrics.k8s.io/v1beta1',
+      kind: 'PodMetrics',
+      metadata: { name: `of-${cluster}`, namespace: 'shop' },
+      containers: [{ name: 'c', usage: { cpu: '1m', memory: '1Mi' } }],
+    },
+  ];
+}
+
+function rulesFile(): string {
+  const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  const ofIndex = { verbs: ['get'], apiGroups: ['search.portcullis.io'], resources: ['indexes/proxy'] };
+  const rules = [
+    { subjects: [{ kind: 'User', name: 'admin' }], ...everything, nonResourceURLs: ['*'] },
+    { subjects: [{ kind: 'User', name: 'team' }], ...everything, clusters: ['alpha'] },
+    { subjects: [{ kind: 'User', name: 'team' }], verbs: ['get'], nonResourceURLs: ['/metrics/fleet'] },
+    { subjects: ['team', 'reader'].map((name) => ({ kind: 'User', name })), ...ofIndex },
+  ];
+  const file = join(folder, 'rules.yaml');
+  const head = { apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules' };
+  writeFileSync(file, stringify({ ...head, rules }), { mode: 0o600 });
+  return file;
+}
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'portcullis-fleet-'));
+  const seeds = { alpha: seedOf('alpha'), beta: seedOf('beta') };
+  site = await startIndexSite(['admin', 'team', 'reader'], seeds, {
+    indexResources: 'pods,deployments.apps,nodes',
+    authorizationRules: rulesFile(),
+  });
+  await eventually('both are indexed', async () => {
+    const { text } = await site.ask('/metrics/fleet');
+    return ['alpha', 'beta'].every((name) => text.includes(`portcullis_fleet_cluster_current{cluster="${name}"} 1\n`));
+  });
+});
+after(async () => {
+  await site?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('a user whom the rules give one cluster gets the numbers of that cluster alone', async () => {
+  const all = (await site.ask('/metrics/fleet')).text;
+  for (const cluster of ['alpha', 'beta']) {
+    const labels = `cluster="${cluster}",namespace="shop",deployment="of-${cluster}"`;
+    assert.ok(all.includes(`kube_deployment_spec_replicas{${labels}} 2\n`), all);
+    assert.ok(
+      all.includes(`kube_node_status_condition{cluster="${cluster}",condition="Ready",status="true"} 2\n`),
+      all,
+    );
+  }
+  const mine = await site.ask('/metrics/fleet', 'team');
+  assert.equal(mine.status, 200);
+  assert.ok(mine.text.includes('kube_deployment_spec_replicas{cluster="alpha"'));
+  assert.doesNotMatch(mine.text + JSON.stringify(mine.headers), /beta/);
+});
+
+test('a user whom the rules do not give the page is refused, and so are writes to it', async () => {
+  assert.equal((await site.ask('/metrics/fleet', 'reader')).status, 403);
+  assert.equal((await site.ask('/metrics/fleet', 'stranger')).status, 401);
+  assert.equal((await site.ask('/metrics/fleet', 'admin', { method: 'POST', body: {} })).status, 405);
+  assert.equal((await site.ask('/metrics/fleet/more')).status, 404);
+});
+
+test('metrics of pods come from the clusters that the rules give, as lists and gets through these clusters do', async () => {
+  const namesOf = async (user: string): Promise<readonly string[]> => {
+    const answer = await site.ask(podMetrics, user);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json<{ items: { metadata: { name: string } }[] }>().items.map((item) => item.metadata.name);
+  };
+  assert.deepEqual(await namesOf('admin'), ['of-alpha', 'of-beta']);
+  assert.deepEqual(await namesOf('team'), ['of-alpha']);
+  assert.deepEqual(await namesOf('reader'), []);
+  const inBeta = `${proxy}/clusters/beta/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods/of-beta`;
+  assert.equal((await site.ask(inBeta)).status, 200);
+  assert.equal((await site.ask(inBeta, 'team')).status, 403);
+});
+
+test('discovery of the index lists resource metrics, which nobody can watch', async () => {
+  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  const { items } = (await site.ask(`${proxy}/apis`, 'admin', { headers: { accept } })).json<{
+    items: { metadata: { name: string }; versions: { resources: { resource: string; verbs: string[] }[] }[] }[];
+  }>();
+  const found = items.find(({ metadata: { name } }) => name === 'metrics.k8s.io')!.versions[0]!.resources;
+  assert.deepEqual(
+    found.map(({ resource, verbs }) => `${resource} ${verbs.join()}`),
+    ['nodes get,list', 'pods get,list'],
+  );
+  assert.equal(
+    (await site.ask(`${proxy}/apis/metrics.k8s.io/v1beta1`)).json<{ kind: string }>().kind,
+    'APIResourceList',
+  );
+  // No cluster serves these.
+  assert.equal((await site.ask(`${proxy}/apis/metrics.k8s.io/v1beta1/nodes`)).status, 404);
+});
