@@ -7,6 +7,8 @@ import { projectFiles, textOf } from './sources.ts';
 
 /** Files directly in a folder. */
 const mostFiles = 26;
+/** A log that only grows; its files are found by number. */
+const log = 'docs/decisions';
 
 /** The folders in the first column of the page's section "The folders of each room". */
 function foldersOfPage(page: string): readonly string[] {
@@ -34,7 +36,7 @@ function faults(page: string, files: readonly string[]): readonly string[] {
     .filter((folder) => folder.includes('/') && !withParents(folder).some((each) => named.includes(each)))
     .map((folder) => `${folder} is not in the page`);
   const full = [...withFiles]
-    .filter(([, all]) => all.length > mostFiles)
+    .filter(([folder, all]) => folder !== log && all.length > mostFiles)
     .map(([folder, all]) => `${folder} holds ${all.length} files`);
   return [...gone, ...unnamed, ...full];
 }

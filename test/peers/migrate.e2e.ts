@@ -19,7 +19,7 @@ const missing = missingPrograms();
 if (missing !== undefined) throw new Error(missing);
 
 const root = path.join(import.meta.dirname, '../..');
-const page = readFileSync(path.join(root, 'docs/how-to/migrate-from-clusterpedia.md'), 'utf8');
+const page = readFileSync(path.join(root, 'docs/how-to/migrate/from-clusterpedia.md'), 'utf8');
 const deployments = ['clusterpedia-controller-manager', 'clusterpedia-clustersynchro-manager'];
 let plane: ControlPlane;
 let hub: Member;

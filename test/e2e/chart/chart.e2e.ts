@@ -271,7 +271,7 @@ spec:
   assert.equal(taken.spec.caBundle, caBundle, 'trusted in the same moment');
 
   // And back, by the commands of the page.
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/how-to/migrate-from-cluster-gateway.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/how-to/migrate/from-cluster-gateway.md'), 'utf8');
   const wayBack = /## The way back[\s\S]*?```sh\n([\s\S]*?)```/.exec(page)![1]!;
   const [switchBack = '', keep = '', ...rest] = wayBack.split('\n').filter((line) => !/^(?:#.*)?$/.test(line));
   await shell(switchBack);

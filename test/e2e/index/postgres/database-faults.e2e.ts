@@ -8,9 +8,9 @@ import { after, before, test } from 'node:test';
 import { eventually } from '../../../site/polling.ts';
 import { needsPostgres, type PostgresServer } from '../../../site/postgres.fixture.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
-import { allWhole, carol, configMaps, equalMembers, get, listPath, put } from '../fleet-site.ts';
-import { startFleet, versionsOfMembers, type Fleet } from '../fleet-site.ts';
-import { startWitness, type Witness } from '../fleet-witness.ts';
+import { allWhole, carol, configMaps, equalMembers, get, listPath, put } from '../churn/fleet-site.ts';
+import { startFleet, versionsOfMembers, type Fleet } from '../churn/fleet-site.ts';
+import { startWitness, type Witness } from '../churn/fleet-witness.ts';
 
 const diskBytes = 64 << 20;
 let fleet: Fleet;

@@ -9,7 +9,7 @@ import { writeKubeconfig } from '../../../controlplane/kubeconfig.ts';
 import type { GatewayProcess } from '../../../gateway-process.ts';
 import { eventually } from '../../../site/polling.ts';
 import { needsPostgres } from '../../../site/postgres.fixture.ts';
-import { get, indexPath, listPath, put, startFleet, type Fleet } from '../fleet-site.ts';
+import { get, indexPath, listPath, put, startFleet, type Fleet } from '../churn/fleet-site.ts';
 
 let fleet: Fleet;
 before(async () => {

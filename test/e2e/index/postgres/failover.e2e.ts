@@ -7,9 +7,9 @@ import { startLine, type Line } from '../../../site/line.fixture.ts';
 import { needsPostgres, replication, startPostgresServer } from '../../../site/postgres.fixture.ts';
 import type { PostgresServer } from '../../../site/postgres.fixture.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
-import { carol, configMaps, equalMembers, listPath, put, startFleet, type Fleet } from '../fleet-site.ts';
-import { versionsOfMembers } from '../fleet-site.ts';
-import { startWitness, type Witness } from '../fleet-witness.ts';
+import { carol, configMaps, equalMembers, listPath, put, startFleet, type Fleet } from '../churn/fleet-site.ts';
+import { versionsOfMembers } from '../churn/fleet-site.ts';
+import { startWitness, type Witness } from '../churn/fleet-witness.ts';
 
 let fleet: Fleet;
 let standby: PostgresServer;

@@ -12,9 +12,9 @@ import { startLine, type Line } from '../../../site/line.fixture.ts';
 import { eventually } from '../../../site/polling.ts';
 import { needsPostgres } from '../../../site/postgres.fixture.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
-import { changesTold, churn } from '../churn.ts';
-import { carol, configMaps, equalMembers, indexPath, listPath, startFleet, type Fleet } from '../fleet-site.ts';
-import { versionsOfMembers } from '../fleet-site.ts';
+import { changesTold, churn } from '../churn/churn.ts';
+import { carol, configMaps, equalMembers, indexPath, listPath, startFleet, type Fleet } from '../churn/fleet-site.ts';
+import { versionsOfMembers } from '../churn/fleet-site.ts';
 
 const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '40');
 const changesPerSecond = Number(process.env['PORTCULLIS_CHURN_RATE'] ?? '25');

@@ -7,9 +7,9 @@ import { startBalancer, type Balancer } from '../../../hub/balancer.ts';
 import { eventually } from '../../../site/polling.ts';
 import { needsPostgres } from '../../../site/postgres.fixture.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
-import { changesTold, churn } from '../churn.ts';
-import { allWhole, carol, configMaps, equalMembers, get, indexPath, listPath } from '../fleet-site.ts';
-import { startFleet, versionsOfMembers, type Fleet } from '../fleet-site.ts';
+import { changesTold, churn } from '../churn/churn.ts';
+import { allWhole, carol, configMaps, equalMembers, get, indexPath, listPath } from '../churn/fleet-site.ts';
+import { startFleet, versionsOfMembers, type Fleet } from '../churn/fleet-site.ts';
 
 let fleet: Fleet;
 let balancer: Balancer;

@@ -6,16 +6,16 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { startControlPlane } from '../../controlplane/fixture.ts';
-import type { ControlPlane } from '../../controlplane/fixture.ts';
-import { startGatewayProcess, type GatewayOptions, type GatewayProcess } from '../../gateway-process.ts';
-import { startLine, type Line } from '../../site/line.fixture.ts';
-import { eventually } from '../../site/polling.ts';
-import { startPostgresServer, type PostgresOptions, type PostgresServer } from '../../site/postgres.fixture.ts';
-import { ask } from '../kubectl/kubectl-as.ts';
+import { startControlPlane } from '../../../controlplane/fixture.ts';
+import type { ControlPlane } from '../../../controlplane/fixture.ts';
+import { startGatewayProcess, type GatewayOptions, type GatewayProcess } from '../../../gateway-process.ts';
+import { startLine, type Line } from '../../../site/line.fixture.ts';
+import { eventually } from '../../../site/polling.ts';
+import { startPostgresServer, type PostgresOptions, type PostgresServer } from '../../../site/postgres.fixture.ts';
+import { ask } from '../../kubectl/kubectl-as.ts';
 
 const run = promisify(execFile);
-const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;
+const program = new URL('../../../../bin/portcullis.mjs', import.meta.url).pathname;
 
 export const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 export const configMaps = '/api/v1/namespaces/team-a/configmaps';

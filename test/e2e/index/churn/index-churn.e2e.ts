@@ -10,18 +10,18 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
-import { startControlPlane } from '../../controlplane/fixture.ts';
-import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
-import { startGatewayProcess, type GatewayProcess } from '../../gateway-process.ts';
-import { startRelay, type Relay } from '../../hub/relay.ts';
-import type { SyncProcessOptions } from '../../index/sync-process.ts';
-import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
-import { ask } from '../kubectl/kubectl-as.ts';
+import { indexRules } from '../../../../cli/member-access/index-access.ts';
+import { startControlPlane } from '../../../controlplane/fixture.ts';
+import type { ControlPlane, Member } from '../../../controlplane/fixture.ts';
+import { startGatewayProcess, type GatewayProcess } from '../../../gateway-process.ts';
+import { startRelay, type Relay } from '../../../hub/relay.ts';
+import type { SyncProcessOptions } from '../../../index/sync-process.ts';
+import { memberSpec, startSyncSite, type SyncSite } from '../../../index/sync-site.ts';
+import { ask } from '../../kubectl/kubectl-as.ts';
 import { changesTold, churn } from './churn.ts';
-import { backUpEtcd, wipeMember } from '../member-lives.ts';
-import { eventually } from '../../site/polling.ts';
-import { startReplayedWatch, type ReplayedWatch } from '../streams/replayed-watch.ts';
+import { backUpEtcd, wipeMember } from '../../member-lives.ts';
+import { eventually } from '../../../site/polling.ts';
+import { startReplayedWatch, type ReplayedWatch } from '../../streams/replayed-watch.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };
@@ -88,7 +88,7 @@ async function followAndDie(directory: string): Promise<void> {
       token: member.gatewayToken,
     })),
   };
-  const script = join(import.meta.dirname, '../../index/sync-process.ts');
+  const script = join(import.meta.dirname, '../../../index/sync-process.ts');
   const child = spawn(process.execPath, [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const gone = once(child, 'exit');
   try {

@@ -1,7 +1,7 @@
 // Objects of a member that change all the time, by chance: created, changed and deleted.
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Member } from '../../controlplane/fixture.ts';
+import type { Member } from '../../../controlplane/fixture.ts';
 
 export interface ChurnOptions {
   /** Path of the ConfigMaps of a namespace. */
