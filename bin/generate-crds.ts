@@ -1,21 +1,34 @@
-// `portcullis generate crds`: prints Clusterpedia's types, and that of collections, for hubs that do not have them. The
-// chart installs the same text.
+// `portcullis generate crds`: prints Clusterpedia's types and that of collections, or the one of Karmada's search, for
+// hubs that do not have them. The chart installs the same texts.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Terminal } from '../cli/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
 import { collectionDefinition } from '../import/definitions/collections.ts';
-
-/** Where the chart has them, from the root of the checkout. Written by `node bin/write-reference.ts`. */
-export const chartDefinitionsPath = 'charts/portcullis/files/clusterpedia-crds.yaml';
+import { resourceRegistryDefinition } from '../import/definitions/karmada.ts';
 
 const examples = `
 Examples:
-  $ portcullis generate crds | kubectl apply --server-side -f -`;
+  $ portcullis generate crds | kubectl apply --server-side -f -
+  $ portcullis generate crds --karmada-search | kubectl apply --server-side -f -`;
 
-/** The definitions as YAML documents. */
-export function definitionsText(): string {
-  return [...clusterpediaDefinitions, collectionDefinition]
+/** The definitions as YAML documents: Clusterpedia's with that of collections, and the one of Karmada's search. */
+const texts = {
+  clusterpedia: yamlOf([...clusterpediaDefinitions, collectionDefinition]),
+  karmadaSearch: yamlOf([resourceRegistryDefinition]),
+};
+
+/**
+ * The files in which the chart has them, from the root of the checkout, with what each holds. Written by `node
+ * bin/write-reference.ts`.
+ */
+export const chartDefinitions: Readonly<Record<string, string>> = {
+  'charts/portcullis/files/clusterpedia-crds.yaml': texts.clusterpedia,
+  'charts/portcullis/files/karmada-search-crds.yaml': texts.karmadaSearch,
+};
+
+function yamlOf(definitions: readonly object[]): string {
+  return definitions
     .map((definition) => stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false }))
     .join('---\n');
 }
@@ -28,6 +41,9 @@ export function addGenerateCrds(program: Command, terminal: Terminal): void {
     .description(
       "print the CustomResourceDefinitions of Clusterpedia's types, which import policies need, and of collections",
     )
+    .option('--karmada-search', "print ResourceRegistry of Karmada's search in place of them")
     .addHelpText('after', examples)
-    .action(() => terminal.print(definitionsText()));
+    .action(({ karmadaSearch = false }: { readonly karmadaSearch?: boolean }) =>
+      terminal.print(karmadaSearch ? texts.karmadaSearch : texts.clusterpedia),
+    );
 }

@@ -41,6 +41,10 @@ function addHubObjectFlags(command: Command): void {
     )
     .option('--karmada-namespace <ns>', "namespace of Karmada's Secrets (default: karmada-cluster)")
     .option(
+      '--karmada-search <mode>',
+      "index Karmada's clusters as its ResourceRegistry objects say. beside: Karmada's search keeps them; replace: this gateway serves them in its place, and writes their status to the hub (default: they are not read)",
+    )
+    .option(
       '--allow-exec <line>',
       "command line that an exec plugin of cluster-gateway's Secrets may be, * for a value; repeatable (default: none)",
       (line: string, earlier: readonly string[] | undefined): readonly string[] => [...(earlier ?? []), line],

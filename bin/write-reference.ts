@@ -1,9 +1,10 @@
 // Writes docs/reference/command-line.md. Run it after changing a command or flag: node bin/write-reference.ts
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { chartDefinitionsPath, definitionsText } from './generate-crds.ts';
+import { chartDefinitions } from './generate-crds.ts';
 import { referencePage, referencePath } from './reference.ts';
 
 const file = new URL(`../${referencePath}`, import.meta.url);
 mkdirSync(new URL('.', file), { recursive: true });
 writeFileSync(file, referencePage());
-writeFileSync(new URL(`../${chartDefinitionsPath}`, import.meta.url), definitionsText());
+for (const [path, text] of Object.entries(chartDefinitions))
+  writeFileSync(new URL(`../${path}`, import.meta.url), text);

@@ -190,6 +190,8 @@ export function authorized(
 /** State after the step `dispatch`: the request is for a member cluster. */
 export interface Dispatched extends Authorized {
   readonly surface: Extract<Surface, { kind: 'member' }>;
+  /** Sent in place of the client's body, which has been read; absent when the body goes on as it comes. */
+  readonly body?: Buffer | undefined;
 }
 
 /** State after the step `locate`: cluster record, credential and connections, read at one moment. */

@@ -88,7 +88,8 @@ export function textResponse(status: number, text: string, auditId: string): Com
   return { status, headers: jsonHeaders(body.length, auditId, 'text/plain; charset=utf-8'), body };
 }
 
-function jsonHeaders(length: number, auditId: string, contentType = 'application/json'): string[] {
+/** The headers of a JSON answer of the gateway itself. @param length bytes of its body */
+export function jsonHeaders(length: number, auditId: string, contentType = 'application/json'): string[] {
   return [
     'Content-Type',
     contentType,

@@ -7,18 +7,38 @@ import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { defaultLeaseTiming, startElection, type Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
+import { startRegistryControllers } from './registries/registry-controllers.ts';
+import type { IndexedRegistries } from './registries/registry-status.ts';
+
+/** The Lease of the process that writes the status of ResourceRegistries. */
+const registryLease = 'portcullis-karmada-search';
 
 export interface ImportOptions {
   readonly client: HubClient;
+  /** Undefined: Clusterpedia's objects are not looked after. */
+  readonly policies: PolicyImports | undefined;
+  /** Undefined: Karmada's ResourceRegistries are not looked after. */
+  readonly registries: RegistryImports | undefined;
+  readonly log: ControllerLog;
+  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
+  readonly timeScale: number;
+}
+
+/** What Clusterpedia's objects are looked after with. */
+export interface PolicyImports {
   /** Where the Leases are: Clusterpedia's own namespace, so that its components and these controllers take turns. */
   readonly namespace: string;
   /** Of the PediaClusters that are this gateway's; '' for those without one. */
   readonly shardingName: string;
   /** Undefined where nothing is indexed: then nobody looks after PediaClusters. */
   readonly clusters: ImportedClusters | undefined;
-  readonly log: ControllerLog;
-  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
-  readonly timeScale: number;
+}
+
+/** What Karmada's ResourceRegistries are looked after with. */
+export interface RegistryImports {
+  /** Where the Lease is. */
+  readonly namespace: string;
+  readonly indexed: IndexedRegistries;
 }
 
 export interface Imports {
@@ -27,11 +47,10 @@ export interface Imports {
 }
 
 /** Starts at once; the hub is asked in the background. */
-export function startImports(options: ImportOptions): Imports {
-  const { client, namespace, shardingName, clusters, log, timeScale } = options;
+export function startImports({ client, policies, registries, log, timeScale }: ImportOptions): Imports {
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
-  const elect = (name: string, lead: () => () => void): Election => {
+  const elect = (namespace: string, name: string, lead: () => () => void): Election => {
     const lease = `${namespace}/${name}`;
     return startElection({
       client,
@@ -51,11 +70,19 @@ export function startImports(options: ImportOptions): Imports {
       },
     });
   };
-  // Clusterpedia's names.
-  const elections = [elect('clusterpedia-controller-manager', () => startPolicyControllers({ client, log }))];
-  if (clusters !== undefined) {
-    const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;
-    elections.push(elect(name, () => startClusterControllers({ client, log, clusters, shardingName })));
+  const elections: Election[] = [];
+  if (policies !== undefined) {
+    const { namespace, shardingName, clusters } = policies;
+    // Clusterpedia's names.
+    elections.push(elect(namespace, 'clusterpedia-controller-manager', () => startPolicyControllers({ client, log })));
+    if (clusters !== undefined) {
+      const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;
+      elections.push(elect(namespace, name, () => startClusterControllers({ client, log, clusters, shardingName })));
+    }
+  }
+  if (registries !== undefined) {
+    const { namespace, indexed } = registries;
+    elections.push(elect(namespace, registryLease, () => startRegistryControllers({ client, log, indexed })));
   }
   return { close: async () => void (await Promise.all(elections.map((election) => election.close()))) };
 }

@@ -12,6 +12,7 @@ import type { CollectionDefinition } from './api/collections/definitions.ts';
 import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
+import { ownerOf, type NamedObject } from './api/owner.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { makeMemberReviews } from './member-reviews.ts';
 import { makeOperations } from './operate/operations.ts';
@@ -84,6 +85,11 @@ export interface Index {
    * @throws GatewayError (rejects) only before anything was sent
    */
   answer(request: IndexRequest): Promise<void>;
+  /**
+   * Returns the name of the only cluster from which this user may get the object.
+   * @throws GatewayError (rejects) as {@link ownerOf}
+   */
+  owner(user: User, object: NamedObject): Promise<string>;
   state(): readonly ClusterState[];
   /**
    * Calls the listener when clusters, types, phases or faults have changed, but not for mere progress. Returns a
@@ -162,6 +168,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
+      owner: (user, object) => ownerOf(user, object, dependencies),
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
       settled: dependencies.settled,

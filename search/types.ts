@@ -62,3 +62,5 @@ export interface ObjectKey {
 
 /** The annotation that names the cluster of an item; the name is Clusterpedia's. It is part of the stored bytes. */
 export const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
+/** The annotation that names the cluster of an item in answers by the paths of Karmada's search. Not stored. */
+export const cachedAnnotation = 'resource.karmada.io/cached-from-cluster';

@@ -82,17 +82,23 @@ export interface ClusterGatewayView {
 }
 
 /**
- * What the source's object says about indexing the cluster (PediaCluster's `syncResources` and
- * `syncAllCustomResources`).
+ * What objects of the source say about indexing the cluster: PediaCluster's `syncResources` and
+ * `syncAllCustomResources`, or Karmada's ResourceRegistries.
  */
 export interface SourceIndexing {
-  /** Resources to index. `*` as group or resource means all; with an empty `versions` the index chooses a version. */
+  /**
+   * Resources to index; without any, nothing of the cluster is indexed. `*` as group or resource means all; with an
+   * empty `versions` the index chooses a version. `namespaces` is absent for all of them.
+   */
   readonly resources: readonly {
     readonly group: string;
     readonly resource: string;
     readonly versions: readonly string[];
+    readonly namespaces?: readonly string[];
   }[];
   readonly allCustomResources: boolean;
+  /** Names of the ResourceRegistries that select the cluster; absent where none are read. */
+  readonly registries?: readonly string[];
 }
 
 /** Authenticates the gateway to a member. Must not be logged. */

@@ -12,12 +12,14 @@ import { answerHealth, makeViewVersions } from './clusters/cluster-gateway-healt
 import { clusterGatewaysResource } from './clusters/cluster-gateways.ts';
 import { clustersResource } from './clusters/clusters.ts';
 import { aggregatedMediaType, makeDiscovery } from './discovery/discovery.ts';
+import type { ShownGroup } from './discovery/discovery.ts';
 import type { Authorized } from '../exchange.ts';
 import { healthResponse } from '../operations/health.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { answerIndex } from './index/index-answers.ts';
 import type { IndexAnswers } from './index/index-answers.ts';
 import { indexGroups } from './index/index-groups.ts';
+import type { AnswerRegistries } from './karmada/registries.ts';
 import { makeOpenapi } from './discovery/openapi.ts';
 import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
 import { answerSelfReview } from './self-review.ts';
@@ -48,6 +50,8 @@ export interface LocalParts {
   readonly hub?: HubClient | undefined;
   /** Undefined when the index is off. Then its paths are 404 and discovery does not list them. */
   readonly index?: IndexAnswers | undefined;
+  /** Undefined when Karmada's ResourceRegistries are not served. */
+  readonly registries?: AnswerRegistries | undefined;
 }
 
 type LocalAnswer = (state: Authorized) => void | Promise<void>;
@@ -61,14 +65,20 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const { clusters, clusterGatewayApi = false } = parts;
   const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
   const answerObjects = makeObjectAnswers(parts);
-  const discovery = makeDiscoveryAnswers(groups, parts.index !== undefined);
+  const shown = parts.index === undefined ? [] : indexGroups(parts.registries !== undefined);
+  const discovery = makeDiscoveryAnswers(groups, shown);
+  const indexDiscovery = makeDiscovery([], shown);
   const openapi = makeOpenapiAnswers(groups);
   return (state) => {
     const { surface } = state;
     if (surface.kind === 'index') {
       if (parts.index === undefined) throw notServed();
-      const response = answerIndex(state, surface, parts.index);
+      const response = answerIndex(state, surface, parts.index, indexDiscovery);
       return response instanceof Promise ? response : sendComplete(state, response);
+    }
+    if (surface.kind === 'registries') {
+      if (parts.registries === undefined) throw notServed();
+      return parts.registries(state, surface).then((later) => later && sendComplete(state, later));
     }
     if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
     if (surface.kind === 'resource') {
@@ -123,9 +133,9 @@ function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
 
 function makeDiscoveryAnswers(
   groups: readonly ApiGroup[],
-  hasIndex: boolean,
+  more: readonly ShownGroup[],
 ): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
-  const documents = makeDiscovery(groups, hasIndex ? indexGroups : []);
+  const documents = makeDiscovery(groups, more);
   const aggregated = new Map(
     (['api', 'apis'] as const).flatMap((document) =>
       ['v2', 'v2beta1'].map((version) => [

@@ -2,7 +2,9 @@
 // is sent to a cluster: once a change has happened, its events must be stored.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../http/raw-headers.ts';
+import { pathInCluster } from '../api/index/proxying-request.ts';
 import type { Authenticated, Observed } from '../exchange.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { makeAuditClock } from './clock.ts';
 import { eventLine } from './event.ts';
@@ -57,7 +59,7 @@ export class AuditRecorder {
     const mustStore = whenFull(overflow(), request, state.upgrade !== undefined) === 'block';
     if (mustStore && !sinks.every((sink) => sink.accepting)) throw this.#notRecorded();
     const { observation, progress } = state;
-    const body = readsBody(state)
+    const body = readsBody(state, info)
       ? bodyMetadataReader(headerValues(state.inbound.headers, 'content-type')[0])
       : undefined;
     const receivedTimestamp = this.#timestamp(state.receivedAtMs);
@@ -179,12 +181,12 @@ function countLevel(counts: AuditCounts, isRecorded: boolean): void {
  * Whether the audit log reads the object in the body of this request. kube-apiserver does so for creates and updates of
  * resources, but not for exec, attach, port-forward and proxy.
  */
-function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
+function readsBody(state: Authenticated, { isResource, verb }: RequestInfo): boolean {
   return (
-    surface.kind === 'member' &&
-    inbound.body !== 'none' &&
-    info.isResource &&
-    (info.verb === 'create' || info.verb === 'update') &&
-    !observation.longRunning
+    pathInCluster(state) !== undefined &&
+    state.inbound.body !== 'none' &&
+    isResource &&
+    (verb === 'create' || verb === 'update') &&
+    !state.observation.longRunning
   );
 }

@@ -13,6 +13,7 @@ import type { AuditedRequest } from './rule.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
 import type { Authenticated, Described, Impersonating, Observed } from '../exchange.ts';
+import { pathInCluster } from '../api/index/proxying-request.ts';
 import { decodedPath } from '../request/path.ts';
 import { requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
@@ -31,16 +32,17 @@ export type AuditedState = Observed &
  * The request as the cluster's audit log describes it. For an exec or port-forward, the verb is that of the HTTP
  * method.
  */
-export function plainInfo({ upgrade, inbound, surface, target, info }: Described): RequestInfo {
-  if (upgrade === undefined) return info;
-  const segments = surface.kind === 'member' ? surface.segments : target.segments;
-  return requestInfo(inbound.method, segments, target.query, false);
+export function plainInfo(state: Described): RequestInfo {
+  const { upgrade, inbound, surface, target, info } = state;
+  const inCluster = pathInCluster(state);
+  if (upgrade === undefined && (inCluster === undefined || surface.kind === 'member')) return info;
+  return requestInfo(inbound.method, (inCluster ?? target).segments, target.query, false);
 }
 
 /** The properties of a request that rules of the audit policy are matched with. */
 export function auditedRequest(state: Described, info: RequestInfo, caller: User | undefined): AuditedRequest {
   const { verb, isResource, apiGroup, resource, subresource, namespace, name } = info;
-  const { path: received, segments } = state.surface.kind === 'member' ? state.surface : state.target;
+  const { path: received, segments } = pathInCluster(state) ?? state.target;
   const path = decodedPath(received, segments);
   return { caller, verb, isResource, apiGroup, resource, subresource, namespace, name, path };
 }

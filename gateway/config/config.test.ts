@@ -158,6 +158,18 @@ test('--forward-reserved takes whole reserved names, and none whose way out is d
   }
 });
 
+test("--karmada-search needs Karmada's clusters and an index, which it starts at once", () => {
+  const hub = { ...minimal, hubKubeconfig: '/h' };
+  const beside = readConfig({ ...hub, karmadaSearch: 'beside' }, {}, false);
+  assert.equal(beside.hub?.karmadaSearch, 'beside');
+  assert.equal(beside.index?.startsAtOnce, true);
+  assert.equal(readConfig(hub, {}, false).hub?.karmadaSearch, undefined);
+  assert.match(faultsOf({ ...hub, karmadaSearch: 'instead' }), /--karmada-search: must be "beside" or "replace"/);
+  assert.match(faultsOf({ ...hub, karmadaSearch: 'replace', sources: 'ocm' }), /--karmada-search: needs the source/);
+  assert.match(faultsOf({ ...hub, karmadaSearch: 'replace', indexResources: ['none'] }), /needs an index; remove/);
+  assert.match(faultsOf({ ...minimal, karmadaSearch: 'replace' }), /--karmada-search/);
+});
+
 test('--hub-origins takes origins, and names that every pod of the hub has are there without it (ATT-52)', () => {
   const hub = { ...minimal, hubKubeconfig: '/h' };
   const environment = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };

@@ -68,6 +68,11 @@ export interface HubConfig {
    * is signed by a CA that this process makes.
    */
   readonly serving: SharedServing | undefined;
+  /**
+   * Where Karmada's ResourceRegistries are. `beside`: Karmada's own search on the hub has them. `replace`: the gateway
+   * serves them, and writes their status. Undefined or absent: they are not read.
+   */
+  readonly karmadaSearch?: KarmadaSearch | undefined;
   /** Whether CollectionResource objects of the hub define collections of the index. */
   readonly collections?: boolean;
   /** Undefined or absent: import policies are not in effect. */
@@ -75,6 +80,9 @@ export interface HubConfig {
   /** Undefined or absent: works are not executed. */
   readonly works?: WorksConfig | undefined;
 }
+
+/** The values of `--karmada-search`. */
+export type KarmadaSearch = 'beside' | 'replace';
 
 /** Settings of a serving certificate that replicas share. hub-serving.ts in gateway/hub uses them. */
 export interface SharedServing {
@@ -99,6 +107,7 @@ export const hubFileFields = {
   secretNamespaces: text,
   managedServiceAccount: text,
   karmadaNamespace: text,
+  karmadaSearch: text,
   allowExec: z.union([z.string().min(1), z.array(z.string().min(1)).readonly()]).optional(),
   allowExecEnv: text,
   allowMemberAddresses: text,
@@ -199,10 +208,22 @@ export function readHubConfig(
     ),
     clusterGatewayApi: given.clusterGatewayApi ?? true,
     serving: readSharedServing(given, fault),
+    karmadaSearch: readKarmadaSearch(given, fault),
     imports: readImportConfig(given, fault),
     collections: given.hubCollections === true,
     works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
+}
+
+function readKarmadaSearch({ karmadaSearch: mode, sources }: HubInput, fault: Fault): KarmadaSearch | undefined {
+  if (mode === undefined) return undefined;
+  if (mode !== 'beside' && mode !== 'replace') {
+    fault('--karmada-search', 'must be "beside" or "replace"');
+    return undefined;
+  }
+  if (!readSources(sources, () => undefined).includes('karmada'))
+    fault('--karmada-search', 'needs the source karmada; add it to --sources');
+  return mode;
 }
 
 /** True in a pod with a ServiceAccount. It looks for the same variable and file as client-go's rest.InClusterConfig. */

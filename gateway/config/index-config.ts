@@ -106,13 +106,20 @@ const leastBytes = 16 * 1024 ** 2;
  * @param store the database that holds the index; undefined for SQLite
  */
 export function readIndexConfig(
-  given: IndexInput & { readonly identity?: string | undefined; readonly importPolicies?: boolean | undefined },
+  given: IndexInput & {
+    readonly identity?: string | undefined;
+    readonly importPolicies?: boolean | undefined;
+    readonly karmadaSearch?: string | undefined;
+  },
   fault: Fault,
   store?: IndexStoreConfig,
 ): IndexConfig | undefined {
   const written = given.indexResources;
   const resources = typeof written === 'string' ? splitResources(written) : written;
-  if (resources?.length === 1 && resources[0] === 'none') return undefined;
+  if (resources?.length === 1 && resources[0] === 'none') {
+    if (given.karmadaSearch !== undefined) fault('--karmada-search', 'needs an index; remove --index-resources none');
+    return undefined;
+  }
   if (resources?.length === 0)
     fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
   if (store !== undefined && given.indexMaxBytes !== undefined)
@@ -136,11 +143,12 @@ export function readIndexConfig(
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     ...(store === undefined ? {} : { store }),
-    // Imported clusters are to be followed without a question.
+    // Imported clusters, and those that registries select, are to be followed without a question.
     startsAtOnce:
       resources !== undefined ||
       given.indexClusters !== undefined ||
       given.importPolicies === true ||
+      given.karmadaSearch !== undefined ||
       store !== undefined,
   });
 }

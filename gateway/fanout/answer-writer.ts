@@ -17,7 +17,11 @@ export interface Ending {
 }
 
 /** Makes the writer and adds its answer to the open streams. An answer without `onEnd` can only be cut. */
-export function makeAnswerWriter(state: Authorized, { openStreams }: ChainDependencies, ending: Ending): AnswerWriter {
+export function makeAnswerWriter(
+  state: Authorized,
+  { openStreams }: Pick<ChainDependencies, 'openStreams'>,
+  ending: Ending,
+): AnswerWriter {
   return new StreamedAnswer(state, openStreams, ending);
 }
 

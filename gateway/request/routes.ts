@@ -3,7 +3,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';
-import { indexSurface } from '../api/index/index-groups.ts';
+import { indexSurface, karmadaSearchGroup } from '../api/index/index-groups.ts';
 import type { IndexSurface } from '../api/index/index-groups.ts';
 import { isForwardable } from '../api/index/index-subresources.ts';
 import type { ParsedTarget } from './path.ts';
@@ -18,7 +18,8 @@ export interface OuterResource {
   readonly resource: string;
 }
 
-const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
+/** The gateway's own resource for clusters. */
+export const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
 /**
  * Marks requests for subresources of pods, nodes and services below Clusterpedia's path. The value equals
  * `clustersResource`, but it is another object, by which the step `describe` recognises such requests.
@@ -49,6 +50,12 @@ export type Surface =
       readonly subresource: ServedSubresource | undefined;
     }
   | IndexSurface
+  | {
+      /** Karmada's ResourceRegistry objects, which are stored on the hub. */
+      readonly kind: 'registries';
+      readonly name: string | undefined;
+      readonly subresource: 'status' | undefined;
+    }
   | {
       readonly kind: 'member';
       readonly cluster: string;
@@ -140,6 +147,8 @@ function groupSurface(target: ParsedTarget): Surface {
   }
   const index = indexSurface(target);
   if (index !== undefined) return subresourceBehind(target, index) ?? index;
+  if (name === karmadaSearchGroup && version === gatewayVersion && plural === 'resourceregistries')
+    return registriesSurface(target);
   const group = apiGroups.find((each) => each.name === name);
   if (group === undefined) throw notFound();
   if (version === undefined) return { kind: 'discovery', document: 'group', group: group.name };
@@ -150,6 +159,12 @@ function groupSurface(target: ParsedTarget): Surface {
   if (found === undefined || inner === 'proxy' || target.segments.length > 6) throw notFound();
   if (subresource !== undefined && inner === undefined) throw notFound();
   return { kind: 'resource', group: group.name, plural: found.plural, name: object, subresource: inner };
+}
+
+function registriesSurface({ segments }: ParsedTarget): Surface {
+  const [, , , , name, subresource] = segments;
+  if (segments.length > 6 || (subresource !== undefined && subresource !== 'status')) throw notFound();
+  return { kind: 'registries', name, subresource };
 }
 
 /**

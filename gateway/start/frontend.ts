@@ -5,6 +5,8 @@ import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
+import { makeRegistryAnswers } from '../api/karmada/registries.ts';
+import { askOwner } from '../api/index/proxying.ts';
 import { askMetrics } from '../api/index/resource-metrics.ts';
 import { makeLocalAnswers } from '../api/local.ts';
 import { chain, selfChain } from '../chain.ts';
@@ -179,9 +181,15 @@ class RunningFrontend implements Frontend {
       version,
       clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
       hub,
+      registries:
+        config.hub?.karmadaSearch === 'replace' && hub !== undefined
+          ? makeRegistryAnswers(hub, openStreams)
+          : undefined,
       index: index && {
         answer: index.answer,
         live: (state, question) => askLive(state, dependencies(), config.identity, question),
+        owner: (state, surface) =>
+          askOwner(state, surface, dependencies(), { identity: config.identity, findOwner: index.owner }),
         metrics: (state, question) => askMetrics(state, dependencies(), config.identity, question),
       },
     });

@@ -10,6 +10,7 @@ import type { ClusterState } from '../../search/sync/sync-types.ts';
 import type { DatabaseStatus } from '../../search/stores/postgres/store.ts';
 import type { IndexConfig } from '../config/index-config.ts';
 import type { AnswerIndex } from '../api/index/index-answers.ts';
+import type { FindOwner } from '../api/index/proxying.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { registerIndexMetrics } from '../operations/index-metrics.ts';
 import { forbiddenLine, showIndexed } from '../operations/index-status.ts';
@@ -19,6 +20,8 @@ import { statusObject } from '../status.ts';
 /** The index of one gateway, whether it has started yet or not. */
 export interface GatewayIndex {
   readonly answer: AnswerIndex;
+  /** Finds the cluster that has an object. */
+  readonly owner: FindOwner;
   readonly check: HealthCheck;
   /**
    * When the index starts with the gateway, resolves with a line about clusters that it may not read. Otherwise, or
@@ -98,16 +101,9 @@ class StartedOnUse implements GatewayIndex {
     );
   }
 
-  readonly answer: AnswerIndex = async (request) => {
-    let index: Index;
-    try {
-      index = this.#running ?? (await this.#ready());
-    } catch (error) {
-      if (error instanceof GatewayError) throw error;
-      throw unavailable('see the log of the gateway', error);
-    }
-    await index.answer(request);
-  };
+  readonly answer: AnswerIndex = async (request) => await (await this.#present()).answer(request);
+
+  readonly owner: FindOwner = async (user, object) => await (await this.#present()).owner(user, object);
 
   register(registry: Registry): void {
     const { store } = this.#config;
@@ -133,6 +129,16 @@ class StartedOnUse implements GatewayIndex {
     clearTimeout(this.#again);
     await this.#closing;
     await (this.#running ?? (await this.#starting?.catch(() => undefined)))?.close();
+  }
+
+  /** @throws GatewayError (rejects) INDEX_UNAVAILABLE when the index cannot start */
+  async #present(): Promise<Index> {
+    try {
+      return this.#running ?? (await this.#ready());
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw unavailable('see the log of the gateway', error);
+    }
   }
 
   #ready(): Promise<Index> {

@@ -1,5 +1,5 @@
-// Starts the controllers of import policies where the configuration asks for them, and tells them what the gateway
-// knows of the clusters.
+// Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries) where the
+// configuration asks for them, and tells them what the gateway knows of the clusters.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
@@ -8,6 +8,7 @@ import { startImports } from '../../import/start.ts';
 import type { Imports } from '../../import/start.ts';
 import type { ClusterState, TypeState } from '../../search/sync/sync-types.ts';
 import type { GatewayIndex } from './gateway-index.ts';
+import { indexedRegistries } from './registries.ts';
 import type { SharedParts } from './shared-parts.ts';
 
 /** Undefined when they are off. @param index undefined: nobody looks after PediaClusters */
@@ -16,10 +17,16 @@ export function startImportsOf(
   index: GatewayIndex | undefined,
 ): Imports | undefined {
   const { config, log, closers } = options;
-  const settings = config.hub?.imports;
-  if (settings === undefined || hub === undefined) return undefined;
-  const clusters = index === undefined ? undefined : importedClusters(store, index);
-  const imports = startImports({ ...settings, client: hub.client, clusters, log, timeScale: config.timeScale });
+  const { imports: settings, karmadaSearch, karmadaNamespace: namespace } = config.hub ?? {};
+  const writesRegistries = karmadaSearch === 'replace' && index !== undefined;
+  if (hub === undefined || (settings === undefined && !writesRegistries)) return undefined;
+  const imports = startImports({
+    client: hub.client,
+    policies: settings && { ...settings, clusters: index && importedClusters(store, index) },
+    registries: writesRegistries ? { namespace: namespace!, indexed: indexedRegistries(store, index) } : undefined,
+    log,
+    timeScale: config.timeScale,
+  });
   closers.push(() => void imports.close());
   return imports;
 }

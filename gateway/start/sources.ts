@@ -8,6 +8,7 @@ import type { HubClient, HubSource } from '../../cache/hub/hub-types.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { execLineNote } from '../../cache/sources/objects/allowed-exec.ts';
 import { clusterProxyAddress, makeHubSources } from '../../cache/sources/objects/catalogue.ts';
+import { storedRegistryVersion } from '../../cache/sources/objects/karmada-registries.ts';
 import { startHubSources } from '../../cache/sources/hub.ts';
 import { judgedSource } from '../../cache/sources/judged.ts';
 import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
@@ -68,6 +69,9 @@ export async function startSources(
   };
 }
 
+/** The version in which a hub has Karmada's ResourceRegistries, by `--karmada-search`. */
+const registryVersions = { off: undefined, beside: 'v1alpha1', replace: storedRegistryVersion } as const;
+
 /** Objects on a hub are written by others, so the cluster addresses in them are checked. */
 function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
@@ -78,6 +82,7 @@ function hubSourcesOf(hub: HubConfig, exec: ExecSettings): readonly HubSource[] 
     clusterProxy,
     exec,
     ownedPediaClusters: hub.imports,
+    registryVersion: registryVersions[hub.karmadaSearch ?? 'off'],
   });
   return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }

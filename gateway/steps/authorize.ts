@@ -22,8 +22,10 @@ import { decodedPath } from '../request/path.ts';
 import { methodVerb } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
-import { namesEveryCluster } from '../request/routes.ts';
-import type { OuterResource } from '../request/routes.ts';
+import { innerInfo } from '../api/index/proxying-request.ts';
+import type { ProxyingSurface } from '../api/index/index-groups.ts';
+import { clustersResource, namesEveryCluster } from '../request/routes.ts';
+import type { OuterResource, Surface } from '../request/routes.ts';
 import type { ReviewedStream } from '../open-streams/stream-reviews.ts';
 import { authenticationRequest } from './authenticate.ts';
 
@@ -44,7 +46,8 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const questions = (): Attributes[] => questionsOn(clusterOf(state, dependencies));
   return everyAllowed(questionsOn(judged), dependencies, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, dependencies);
-    return authorizedAs(user, namesEveryCluster(surface) ? accessOf(state, questionsOn, dependencies) : undefined);
+    const isForSeveral = namesEveryCluster(surface) || isProxying(surface);
+    return authorizedAs(user, isForSeveral ? accessOf(state, questionsOn, dependencies) : undefined);
   });
 }
 
@@ -63,7 +66,15 @@ export function authorizeAsSelf(
   );
 }
 
-/** Permission checks for a request to all clusters (`*`): each cluster is authorized as if the request had named it. */
+/** Whether the request is by Karmada's path, which may lead to any cluster. */
+function isProxying(surface: Surface): surface is ProxyingSurface {
+  return surface.kind === 'index' && surface.part === 'proxying';
+}
+
+/**
+ * Permission checks for a request that may go to any cluster (`*`, or Karmada's `proxying`): each cluster is authorized
+ * as if the request had named it.
+ */
 function accessOf(
   state: Authenticated,
   questionsOn: (cluster: Attributes['cluster']) => Attributes[],
@@ -137,6 +148,12 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   const { surface, info } = state;
   if (surface.kind === 'version') return [];
   if (openToAuthenticated.has(surface.kind) && user.groups.includes(authenticatedGroup)) return [];
+  if (isProxying(surface) && cluster !== undefined) {
+    const path = decodedPath(surface.path, surface.segments);
+    return [
+      attributesOf(user, cluster, outerOf(clustersResource, state.inbound.method), innerInfo(state, surface), path),
+    ];
+  }
   const { path, segments } = surface.kind === 'member' ? surface : state.target;
   const outer = surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined;
   return [attributesOf(user, cluster, outer, info, decodedPath(path, segments))];

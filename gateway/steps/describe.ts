@@ -5,6 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
 import { requireAllowed } from '../api/index/index-subresources.ts';
+import { isForIndex } from '../api/index/proxying-request.ts';
 import { described } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
 import { makeGetReader, readRequest } from '../request/read-request.ts';
@@ -32,12 +33,28 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   if (surface.kind === 'member' && surface.outer === clustersThroughIndex)
     requireAllowed(info, surface.cluster, dependencies.forwardedSubresources);
   if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
-  observation.verb = surface.kind === 'index' ? indexVerb(surface, info, target.query) : info.verb;
+  const asked = ofInnerPath(state, surface, target.query, upgrade !== undefined) ?? info;
+  const isIndexed = surface.kind === 'index' && asked === info;
+  observation.verb = isIndexed ? indexVerb(surface, info, target.query) : asked.verb;
   observation.resource = info.isResource ? info.resource : '';
-  observation.longRunning =
-    surface.kind === 'index' ? observation.verb === 'watch' : isLongRunning(info) || upgrade !== undefined;
+  observation.longRunning = isIndexed ? observation.verb === 'watch' : isLongRunning(asked) || upgrade !== undefined;
   if (surface.kind === 'member') observation.cluster = surface.cluster;
   return described(state, reading, upgrade);
+}
+
+/**
+ * Verb and resource in a cluster of a request by Karmada's `proxying` path that goes to a cluster; undefined for all
+ * other requests.
+ */
+function ofInnerPath(
+  { inbound }: Observed,
+  surface: Surface,
+  query: string,
+  isUpgrade: boolean,
+): RequestInfo | undefined {
+  if (surface.kind !== 'index' || surface.part !== 'proxying') return undefined;
+  const inner = requestInfo(inbound.method, surface.segments, query, isUpgrade);
+  return isForIndex(inner, inbound.method) ? undefined : inner;
 }
 
 /**
@@ -47,7 +64,10 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 
 function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, query: string): void {
-  const plain = requestInfo(state.inbound.method, surface.kind === 'member' ? surface.segments : [], query, false);
+  const isProxying = surface.kind === 'index' && surface.part === 'proxying';
+  const segments = surface.kind === 'member' || isProxying ? surface.segments : [];
+  const plain = requestInfo(state.inbound.method, segments, query, false);
+  if (isProxying && plain.isResource && upgradedSubresources.has(plain.subresource)) return;
   const allowed =
     surface.kind === 'member' &&
     info.isResource &&

@@ -60,7 +60,7 @@ function send(
       {
         method: inbound.method,
         target: endpoint.basePath + surface.path + target.query,
-        body: inbound.body,
+        body: state.body?.length ?? inbound.body,
         longRunning: isLongRunning(info),
       },
       headerParts(state),
@@ -75,6 +75,7 @@ function send(
     onCredentialRefused: () => record.spec.credential?.invalidate(),
     isApplication: applicationOffset(surface.segments) >= 0,
     inbound,
+    body: state.body,
     onBody: bodyReader(state),
     isWatch: info.verb === 'watch',
     firstByteTimeoutMs: dependencies.firstByteTimeoutMs,

@@ -5,10 +5,12 @@ import {
   partialObject,
   piecesOf,
   project,
-  wantedParts,
-  withApiVersion,
   textAt,
+  wantedParts,
   withAnnotation,
+  withApiVersion,
+  withoutAnnotations,
+  withResourceVersion,
 } from './raw-json.ts';
 
 const object = Buffer.from(
@@ -89,4 +91,19 @@ test('items that stand behind each other with commas between are one piece of th
     assert.equal(text(piecesOf(items, true)), list);
     assert.equal(text(piecesOf(items, false)), items.length === 0 ? '' : `,${list}`);
   }
+});
+
+test('annotations are taken out and a resourceVersion is replaced, and every other byte stays', () => {
+  const object = String.raw`{"metadata": {"annotations":{"a":"1" , "b":"\u003c","c":"3"},"resourceVersion":"x"},"n":1e400}`;
+  const without = (...names: string[]): string => withoutAnnotations(Buffer.from(object), names).toString();
+  assert.equal(
+    without('a', 'c'),
+    String.raw`{"metadata": {"annotations":{"b":"\u003c"},"resourceVersion":"x"},"n":1e400}`,
+  );
+  assert.equal(without('a', 'b', 'c'), '{"metadata": {"annotations":{},"resourceVersion":"x"},"n":1e400}');
+  assert.equal(JSON.stringify(Object.keys(JSON.parse(without('none')).metadata.annotations)), '["a","b","c"]');
+  for (const other of ['{}', '{"metadata":7}', '{"metadata":{"annotations":null}}', '{"metadata":{"annotations":"a"}}'])
+    assert.equal(withoutAnnotations(Buffer.from(other), ['a']).toString(), other);
+  assert.equal(withResourceVersion(Buffer.from(object), '7').toString(), object.replace('"x"', '"7"'));
+  assert.equal(withResourceVersion(Buffer.from('{"metadata":{}}'), '7').toString(), '{"metadata":{}}');
 });

@@ -70,6 +70,35 @@ export function withAnnotation(raw: Uint8Array, name: string, value: string): Bu
   ]);
 }
 
+/** The object without these annotations. */
+export function withoutAnnotations(raw: Uint8Array, names: readonly string[]): Buffer {
+  const bytes = asBuffer(raw);
+  const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
+  if (metadata === undefined || bytes[metadata.start] !== byte.openObject) return bytes;
+  const annotations = memberOf(bytes, metadata.start, 'annotations');
+  if (annotations === undefined || bytes[annotations.start] !== byte.openObject) return bytes;
+  const kept: Buffer[] = [];
+  for (const member = new MemberCursor(bytes, annotations.start); member.next();) {
+    if (names.includes(member.key)) continue;
+    kept.push(kept.length === 0 ? opening : separator, bytes.subarray(member.keyStart, member.end));
+  }
+  if (kept.length === 0) kept.push(opening);
+  return Buffer.concat([bytes.subarray(0, annotations.start), ...kept, closing, bytes.subarray(annotations.end)]);
+}
+
+/** The object with another `metadata.resourceVersion`; unchanged when it has none. */
+export function withResourceVersion(raw: Uint8Array, version: string): Buffer {
+  const bytes = asBuffer(raw);
+  const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
+  const member = metadata === undefined ? undefined : memberOf(bytes, metadata.start, 'resourceVersion');
+  if (member === undefined) return bytes;
+  return Buffer.concat([
+    bytes.subarray(0, member.start),
+    Buffer.from(JSON.stringify(version)),
+    bytes.subarray(member.end),
+  ]);
+}
+
 const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":');
 const opening = Buffer.from('{');
 const closing = Buffer.from('}');

@@ -47,6 +47,8 @@ export interface Forwarding {
   readonly progress: Progress;
   /** Its `error` is set to the reason when the request is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
+  /** Sent in place of the body of `inbound`, which has been read already. */
+  readonly body?: Buffer | undefined;
   /** Called with each chunk of the request body. */
   readonly onBody?: ((chunk: Buffer) => void) | undefined;
   /** The gateway's Audit-Id, sent to the client in place of the member's. */
@@ -145,6 +147,14 @@ class StreamRun implements ResponseHandler, OpenStream {
   #sendBody(): void {
     const inbound = this.#inbound;
     const call = this.#call!;
+    const { body } = this.#forwarding;
+    if (body !== undefined) {
+      this.#progress.bytesIn += body.length;
+      this.#forwarding.onBody?.(body);
+      call.write(body);
+      call.end();
+      return;
+    }
     inbound.readBody({
       onData: (chunk) => {
         this.#progress.bytesIn += chunk.length;

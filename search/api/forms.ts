@@ -4,8 +4,7 @@
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/raw-json.ts';
-import { typeKey } from '../types.ts';
-import type { TypeInfo, TypeKey } from '../types.ts';
+import { cachedAnnotation, typeKey, type TypeInfo, type TypeKey } from '../types.ts';
 import type { EventForm } from '../watch/watch-question.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';
@@ -15,6 +14,7 @@ import {
   partialObject,
   project,
   wantedParts,
+  withAnnotation,
   withApiVersion,
 } from '../../lib/json/raw-json.ts';
 import type { RowDocument } from './row-stream.ts';
@@ -26,8 +26,11 @@ export interface ListMeta {
   readonly remaining: number | undefined;
 }
 
+/** What of a row its object is shown from. */
+type ShownRow = Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>;
+
 /** Turns the stored bytes of an object into the bytes to show. */
-export type ShowObject = (raw: Uint8Array, type: TypeKey, incarnation: string) => Uint8Array;
+export type ShowObject = (row: ShownRow) => Uint8Array;
 
 /** Which part of each object is shown. */
 export interface ObjectParts {
@@ -39,14 +42,21 @@ export interface ObjectParts {
    */
   readonly onlyMetadata: boolean;
   readonly fields: readonly (readonly PathStep[])[] | undefined;
+  /** True to name the cluster in Karmada's annotation as well. */
+  readonly namesCached?: boolean;
 }
 
 /** Makes the function that turns stored objects of these types into what is shown. */
-export function objectForm(views: readonly TypeView[], { isPartial, onlyMetadata, fields }: ObjectParts): ShowObject {
+export function objectForm(views: readonly TypeView[], parts: ObjectParts): ShowObject {
+  const show = partForm(views, parts);
+  return parts.namesCached === true ? (row) => withAnnotation(show(row), cachedAnnotation, row.cluster) : show;
+}
+
+function partForm(views: readonly TypeView[], { isPartial, onlyMetadata, fields }: ObjectParts): ShowObject {
   const rewritten = new Map<TypeKey, TypeView>();
   for (const view of views) if (view.rewritten.size > 0) rewritten.set(typeKey(view.type), view);
   const wanted = fields === undefined ? undefined : wantedParts(fields);
-  return (raw, type, incarnation) => {
+  return ({ raw, type, incarnation }) => {
     const view = rewritten.size === 0 ? undefined : rewritten.get(type);
     const inVersion = view?.rewritten.has(incarnation) === true ? withApiVersion(raw, view.apiVersion) : raw;
     if (isPartial === true) return partialObject(inVersion);
@@ -78,7 +88,7 @@ export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, i
   const apiVersion = isPartial ? partialVersion : apiVersionOf(type.group, type.version);
   return {
     head: opening({ kind, apiVersion, metadata: listMetadata(meta) }, 'items'),
-    item: (row) => show(row.raw, row.type, row.incarnation),
+    item: (row) => show(row),
     tail: listTail,
   };
 }
@@ -102,29 +112,22 @@ export function collectionDocument(
     ...(continueToken === undefined ? {} : { continue: continueToken }),
     ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
   };
-  return { head: opening(head, 'items'), item: (row) => show(row.raw, row.type, row.incarnation), tail: listTail };
+  return { head: opening(head, 'items'), item: (row) => show(row), tail: listTail };
 }
 
 /** What a row of a Table contains of its object; the parameter `includeObject`. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-function tableRow(
-  shape: Table,
-  row: Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>,
-  object: Uint8Array | undefined,
-): Buffer {
+function tableRow(shape: Table, row: ShownRow, object: Uint8Array | undefined): Buffer {
   const cells = Buffer.from(JSON.stringify(shape.row(row)).slice(0, -1));
   if (object === undefined) return Buffer.concat([cells, Buffer.from('}')]);
   return Buffer.concat([cells, Buffer.from(',"object":'), object, Buffer.from('}')]);
 }
 
-function includedObject(
-  show: ShowObject,
-  include: IncludeObject,
-): (row: Pick<RowRead, 'raw' | 'type' | 'incarnation'>) => Uint8Array | undefined {
+function includedObject(show: ShowObject, include: IncludeObject): (row: ShownRow) => Uint8Array | undefined {
   return (row) => {
     if (include === 'None') return undefined;
-    const object = show(row.raw, row.type, row.incarnation);
+    const object = show(row);
     return include === 'Object' ? object : partialObject(object);
   };
 }
@@ -158,7 +161,7 @@ export const partialNames: ObjectNames = { kind: 'PartialObjectMetadata', apiVer
 /** How objects and bookmarks appear in the events of a watch. @param names of bookmarks */
 export function eventForm(names: ObjectNames, show: ShowObject): EventForm {
   return {
-    object: (row) => asBuffer(show(row.raw, row.type, row.incarnation)),
+    object: (row) => asBuffer(show(row)),
     bookmark: (resourceVersion, annotations) => bookmarkObject(names, resourceVersion, annotations),
   };
 }

@@ -15,9 +15,12 @@ export interface Form {
   readonly version: string;
 }
 
+/** The paths of Karmada's search: `proxying` for `proxying/<name>/proxy/…`, `cache` for `search/cache/…`. */
+export type KarmadaPart = 'proxying' | 'cache';
+
 /** Which part of the index the path names. */
 export type IndexPart =
-  | { readonly part: 'resources' | 'proxy'; readonly segments: readonly string[] }
+  | { readonly part: 'resources' | 'proxy' | KarmadaPart; readonly segments: readonly string[] }
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
   | { readonly part: 'fleet' }
@@ -54,6 +57,11 @@ export interface IndexRequest {
   live(cluster: string, path: string, query: string): Promise<void>;
   /** Reads and parses the JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
   body(): Promise<unknown>;
+}
+
+/** Whether the request came by a path of Karmada's search, whose clients expect its annotation on each object. */
+export function isKarmadas({ asked: { part } }: Pick<IndexRequest, 'asked'>): boolean {
+  return part === 'proxying' || part === 'cache';
 }
 
 /** Returns the JSON of a metav1.Status for an error. */

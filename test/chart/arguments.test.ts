@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 11);
+  assert.equal(valueSets().length, 12);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,7 +52,7 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, works] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, search, works] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
@@ -113,6 +113,9 @@ test('what a value says arrives in the configuration', async () => {
     schema: 'fleet',
     connections: 20,
   });
+  assert.equal(search!.hub!.karmadaSearch, 'replace');
+  assert.equal(search!.index!.startsAtOnce, true, 'what registries select is followed without a question');
+  assert.ok(search!.hub!.serving?.apiServices.includes('v1alpha1.search.karmada.io'));
   assert.deepEqual(works!.hub!.works, {
     lease: { namespace: 'portcullis', name: 'portcullis-works' },
     clusterSets: ['edge'],

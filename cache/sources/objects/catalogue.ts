@@ -28,6 +28,8 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
   readonly managedServiceAccount: string;
   /** Namespace that holds Karmada's Secrets. Default `karmada-cluster`. */
   readonly karmadaNamespace?: string;
+  /** The version in which the hub has Karmada's ResourceRegistries; undefined when they are not read. */
+  readonly registryVersion?: string | undefined;
   /**
    * The proxy server of konnectivity (see {@link clusterProxyAddress}). When undefined, clusters with an endpoint of
    * type ClusterProxy cannot be used.
@@ -85,7 +87,10 @@ function makeOne(name: HubSourceName, options: HubSourceOptions, joined: boolean
   }
   if (name === 'ocm') return makeOcmSource({ ...settings, managedServiceAccount, secretNamespace: undefined });
   if (name === 'cluster-gateway') return makeClusterGatewaySource({ ...settings, secretNamespace });
-  if (name === 'karmada') return makeKarmadaSource({ secretNamespace: options.karmadaNamespace ?? 'karmada-cluster' });
+  if (name === 'karmada') {
+    const { karmadaNamespace: namespace = 'karmada-cluster', registryVersion } = options;
+    return makeKarmadaSource({ secretNamespace: namespace, registryVersion });
+  }
   if (name === 'cluster-api') return makeClusterApiSource({ namespaces });
   if (name === 'vcluster') return makeVclusterSource({ namespaces });
   if (name === 'argocd') return makeArgocdSource({ namespaces });

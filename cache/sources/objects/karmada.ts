@@ -18,24 +18,36 @@ import {
   uidOf,
 } from './hub-object.ts';
 import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
+import { indexingBy, readRegistry, registryGroup, registryPlural, type Registry } from './karmada-registries.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 export interface KarmadaOptions {
   /** Namespace of the Secrets; Karmada's flag is `--cluster-namespace`. */
   readonly secretNamespace: string;
+  /**
+   * The version in which the hub has the ResourceRegistries that say what is indexed. Undefined: they are not read, and
+   * the configuration says it.
+   */
+  readonly registryVersion?: string | undefined;
 }
 
 const clusterKind: WatchedResource = { group: 'cluster.karmada.io', version: 'v1alpha1', resource: 'clusters' };
 
-export function makeKarmadaSource({ secretNamespace }: KarmadaOptions): HubSource {
+export function makeKarmadaSource({ secretNamespace, registryVersion }: KarmadaOptions): HubSource {
   const registry = makeRegistry('karmada');
+  const registryKind = { group: registryGroup, version: registryVersion ?? '', resource: registryPlural };
   return {
     name: 'karmada',
-    watches: [clusterKind, { group: '', version: 'v1', resource: 'secrets', namespace: secretNamespace }],
-    compile([clusters = new Map(), secrets = new Map()]) {
+    watches: [
+      clusterKind,
+      { group: '', version: 'v1', resource: 'secrets', namespace: secretNamespace },
+      ...(registryVersion === undefined ? [] : [registryKind]),
+    ],
+    compile([clusters = new Map(), secrets = new Map(), registries = new Map()]) {
       const owners = ownersOf(clusters, secrets, secretNamespace);
+      const known = registryVersion === undefined ? undefined : [...registries.values()].map(readRegistry);
       return registry(
-        oldestFirst(clusters).map(([, cluster]) => registrationOf(cluster, secrets, owners, secretNamespace)),
+        oldestFirst(clusters).map(([, cluster]) => registrationOf(cluster, secrets, owners, secretNamespace, known)),
       );
     },
   };
@@ -90,7 +102,9 @@ function registrationOf(
   secrets: HubObjects,
   owners: ReadonlyMap<string, string>,
   namespace: string,
+  registries: readonly Registry[] | undefined,
 ): Registration {
+  const indexing = registries && indexingBy(registries, cluster);
   const title = titleOf('Karmada Cluster', cluster);
   const { name } = cluster.metadata;
   const keys = (['secretRef', 'impersonatorSecretRef'] as const).map((reference) => refersTo(cluster, reference));
@@ -114,11 +128,12 @@ function registrationOf(
     key: title,
     object: cluster,
     others: [authority, token],
-    settings: JSON.stringify(keys.map((key) => (key === undefined ? '' : (owners.get(key) ?? '')))),
+    settings: JSON.stringify([keys.map((key) => (key === undefined ? '' : (owners.get(key) ?? ''))), indexing]),
     describe: () => ({
       originalName: name,
       sourceDetail: title,
       labels: labelsOf(cluster),
+      indexing,
       conditions: karmadaConditions(cluster),
     }),
     access: () =>

@@ -69,6 +69,7 @@ subjects:
 {{- if .Values.clusterGateway.apiService }}{{ $names = append $names "v1alpha1.cluster.core.oam.dev" }}{{ end }}
 {{- if .Values.index.apiService }}{{ $names = append $names "v1alpha1.search.portcullis.io" }}{{ end }}
 {{- if .Values.index.clusterpediaApiService }}{{ $names = append $names "v1beta1.clusterpedia.io" }}{{ end }}
+{{- if .Values.karmada.searchApiService }}{{ $names = append $names "v1alpha1.search.karmada.io" }}{{ end }}
 {{- join "," $names }}
 {{- end }}
 
@@ -91,8 +92,17 @@ subjects:
 {{- if and .Values.clusterGateway.apiService (not .Values.clusterGateway.api) }}
 {{- fail "clusterGateway.apiService=true needs clusterGateway.api=true" }}
 {{- end }}
-{{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService) (gt (int .Values.replicas) 1) (ne .Values.index.store "postgres") }}
-{{- fail "index.apiService and index.clusterpediaApiService need replicas=1 or index.store=postgres: in SQLite each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
+{{- if and .Values.karmada.search (not (has "karmada" .Values.sources)) }}
+{{- fail "karmada.search needs the source karmada" }}
+{{- end }}
+{{- if and .Values.karmada.search (eq .Values.index.resources "none") }}
+{{- fail "karmada.search needs an index: give index.resources, also \"\" for what is indexed of clusters that are not Karmada's" }}
+{{- end }}
+{{- if and .Values.karmada.searchApiService (ne .Values.karmada.search "replace") }}
+{{- fail "karmada.searchApiService=true needs karmada.search=replace" }}
+{{- end }}
+{{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService .Values.karmada.searchApiService) (gt (int .Values.replicas) 1) (ne .Values.index.store "postgres") }}
+{{- fail "index.apiService, index.clusterpediaApiService and karmada.searchApiService need replicas=1 or index.store=postgres: in SQLite each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
 {{- end }}
 {{- if eq .Values.index.store "postgres" }}
 {{- if eq .Values.index.resources "none" }}

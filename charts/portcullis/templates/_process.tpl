@@ -148,6 +148,9 @@ indexRules:
 - --sharding-name={{ . }}
 {{- end }}
 {{- end }}
+{{- with .Values.karmada.search }}
+- --karmada-search={{ . }}
+{{- end }}
 {{- if .Values.works.enabled }}
 - --execute-works
 - --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works

@@ -8,12 +8,13 @@ import type { Authorized } from '../../exchange.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 import { acceptedForm } from '../accept.ts';
-import { indexDiscovery } from './index-groups.ts';
-import type { IndexSurface } from './index-groups.ts';
+import type { DiscoveryDocuments } from '../discovery/discovery.ts';
+import type { IndexSurface, ProxyingSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { metricsQuestion } from './resource-metrics.ts';
 import type { MetricsQuestion } from './resource-metrics.ts';
 import { readJsonBody } from '../request-body.ts';
+import { innerInfo, isForIndex } from './proxying-request.ts';
 
 /**
  * Answers a request for the index and sends the answer itself; resolves when it has been sent or the client has gone.
@@ -25,12 +26,15 @@ export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */
   readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
+  /** Sends a request about one object, as the caller, to the cluster that has it, and relays its answer. */
+  readonly owner: (state: Authorized, surface: ProxyingSurface) => Promise<void>;
   /** Asks the clusters for resource metrics, as the caller, and joins their answers. */
   readonly metrics: (state: Authorized, question: MetricsQuestion) => Promise<void>;
 }
 
 /**
  * Answers one request to the index.
+ * @param discovery the documents of the index's groups
  * @returns an answer for the caller of this function to send, or a promise that resolves when the answer has been sent
  * already
  * @throws GatewayError (or rejects with it), always before any byte was sent
@@ -38,14 +42,17 @@ export interface IndexAnswers {
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  { answer, live, metrics }: IndexAnswers,
+  { answer, live, owner, metrics }: IndexAnswers,
+  discovery: DiscoveryDocuments,
 ): CompleteResponse | Promise<void> {
+  if (surface.part === 'proxying' && !isForIndex(innerInfo(state, surface), state.inbound.method))
+    return owner(state, surface);
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
     acceptedForm(state.headers, ['']);
-    const documents = surface.document === 'group' ? indexDiscovery.groups : indexDiscovery.resources;
+    const documents = surface.document === 'group' ? discovery.groups : discovery.resources;
     return jsonResponse(documents.get(surface.group), state.auditId);
   }
   const measured = metricsQuestion(surface);

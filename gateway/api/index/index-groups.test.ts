@@ -4,7 +4,7 @@ import { parseTarget } from '../../request/path.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import { clustersThroughIndex, route } from '../../request/routes.ts';
 import { indexVerb } from './index-groups.ts';
-import type { IndexSurface } from './index-groups.ts';
+import type { IndexSurface, ProxyingSurface } from './index-groups.ts';
 
 function surface(target: string): IndexSurface {
   const found = route(parseTarget(target), undefined);
@@ -108,4 +108,34 @@ test('RBAC is asked about the names Clusterpedia and a hub see; a watch is one w
   ]);
   assert.deepEqual(of(`${search}/indexes/default/proxy/api/v1/pods`), ['get', 'indexes/default/proxy', 'get']);
   assert.deepEqual(of(`${search}/indexes/default/proxy/api/v1/watch/pods`), ['get', 'indexes/default/proxy', 'watch']);
+});
+
+test("Karmada's paths are read segment by segment; what goes to a cluster keeps the bytes of its path", () => {
+  const karmada = '/apis/search.karmada.io/v1alpha1';
+  const proxying = `${karmada}/proxying/karmada/proxy`;
+  const of = (path: string) => surface(path) as ProxyingSurface;
+  const service = of(`${proxying}/api/v1/namespaces/a/services/s/proxy/x%2Fy//z/?q=1`);
+  assert.equal(service.path, '/api/v1/namespaces/a/services/s/proxy/x%2Fy//z/');
+  assert.equal(service.prefix, proxying);
+  assert.deepEqual(of(`${proxying}/api/v1/pods`).segments, ['api', 'v1', 'pods']);
+  for (const root of [proxying, `${proxying}/`]) {
+    assert.equal(of(root).path, '/');
+    assert.deepEqual(of(root).segments, []);
+  }
+  const cached = surface(`${karmada}/search/cache/api/v1/pods`);
+  assert.equal(cached.part, 'cache');
+  const registries = route(parseTarget(`${karmada}/resourceregistries/r/status`), undefined);
+  assert.deepEqual(registries, { kind: 'registries', name: 'r', subresource: 'status' });
+  assert.throws(() => surface(`${karmada}/search/opensearch/api/v1/pods`), /no OpenSearch/);
+  for (const path of [`${karmada}/proxying/karmad%61/proxy/api`, `${karmada}/proxying/karmada/prox%79/api`])
+    assert.throws(() => surface(path), /must not hold percent escapes/);
+  for (const path of [
+    '/search',
+    '/search/other/api',
+    '/proxying',
+    '/proxying/karmada',
+    '/resourceregistries/r/x',
+    '/x',
+  ])
+    assert.throws(() => route(parseTarget(karmada + path), undefined), /could not find/, path);
 });

@@ -1,7 +1,8 @@
 // The API groups of the index as data: their discovery documents and their paths. Below `resources` and
 // `indexes/default/proxy`, the rest of the path is a whole Kubernetes path such as `/api/v1/pods`. RBAC sees only
-// `resources`, or `indexes/proxy` with the name `default`.
-import { makeDiscovery } from '../discovery/discovery.ts';
+// `resources`, or `indexes/proxy` with the name `default`. Karmada's search has two such paths: `search/cache` and
+// `proxying/<name>/proxy`.
+import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ShownGroup } from '../discovery/discovery.ts';
 import { queryFlag } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
@@ -14,11 +15,17 @@ export const clusterpediaGroup = 'clusterpedia.io';
  * Clusterpedia's API does not have.
  */
 export const searchGroup = 'search.portcullis.io';
+/** The API group of Karmada's search, served for its clients (karmada-io/karmada pkg/apis/search/v1alpha1). */
+export const karmadaSearchGroup = 'search.karmada.io';
 
 /** The API groups of the index. */
-export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup;
+export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup | typeof karmadaSearchGroup;
 
-const versions: Readonly<Record<IndexGroup, string>> = { [clusterpediaGroup]: 'v1beta1', [searchGroup]: 'v1alpha1' };
+const versions: Readonly<Record<IndexGroup, string>> = {
+  [clusterpediaGroup]: 'v1beta1',
+  [searchGroup]: 'v1alpha1',
+  [karmadaSearchGroup]: 'v1alpha1',
+};
 
 /** Subresources of the only index object, `indexes/default`, except `proxy`. */
 export const indexQuestions = [
@@ -37,11 +44,12 @@ export type IndexQuestion = (typeof indexQuestions)[number];
 export type IndexSurface =
   | {
       readonly kind: 'index';
-      readonly part: 'resources' | 'proxy';
+      readonly part: 'resources' | 'proxy' | 'cache';
       readonly prefix: string;
       /** The decoded segments of the path that follow `prefix`. */
       readonly segments: readonly string[];
     }
+  | ProxyingSurface
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }
   | { readonly kind: 'index'; readonly part: IndexQuestion }
   | { readonly kind: 'index'; readonly part: 'indexes'; readonly name: string | undefined }
@@ -54,19 +62,44 @@ export type IndexSurface =
       readonly group: IndexGroup;
     };
 
-/** Which endpoint of the index a path leads to; undefined when the path is not one of the index. */
-export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSurface | undefined {
+/**
+ * Karmada's path `proxying/<name>/proxy/…`. It is answered from the index, except for writes and subresources, which go
+ * to the cluster that has the object.
+ */
+export interface ProxyingSurface {
+  readonly kind: 'index';
+  readonly part: 'proxying';
+  /** The part of the URL before the path in a cluster. */
+  readonly prefix: string;
+  /** The decoded segments of `path`. */
+  readonly segments: readonly string[];
+  /** The path in a cluster with a leading slash, byte for byte as received. */
+  readonly path: string;
+}
+
+/**
+ * Which endpoint of the index a path leads to; undefined when the path is not one of the index.
+ * @throws GatewayError NOT_FOUND with the reason for a path of Karmada's that has no meaning here, BAD_PATH for a path
+ * that is spelled in a way that no client uses
+ */
+export function indexSurface(target: ParsedTarget): IndexSurface | undefined {
+  const { path, segments, starts } = target;
   const [, group, version, plural, name, question] = segments;
-  if (group !== clusterpediaGroup && group !== searchGroup) return undefined;
+  if (group !== clusterpediaGroup && group !== searchGroup && group !== karmadaSearchGroup) return undefined;
   if (version === undefined) return { kind: 'index', part: 'documents', document: 'group', group };
   if (version !== versions[group]) return undefined;
   if (plural === undefined) return { kind: 'index', part: 'documents', document: 'version', group };
-  const below = (count: number, part: 'resources' | 'proxy'): IndexSurface => ({
+  const below = (count: number, part: 'resources' | 'proxy' | 'cache'): IndexSurface => ({
     kind: 'index',
     part,
     prefix: path.slice(0, starts[count] ?? path.length).replace(/\/$/, ''),
     segments: segments.slice(count),
   });
+  if (group === karmadaSearchGroup) {
+    if (plural === 'search' && name === 'cache') return below(5, 'cache');
+    if (plural === 'search' && name === 'opensearch') throw noOpenSearch();
+    return plural === 'proxying' && question === 'proxy' ? proxyingSurface(target) : undefined;
+  }
   if (group === clusterpediaGroup) {
     if (plural === 'resources') return below(4, 'resources');
     const isCollection = plural === 'collectionresources' && segments.length <= 5;
@@ -80,6 +113,20 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
   return found === undefined || segments.length > 6 ? undefined : { kind: 'index', part: found };
 }
 
+function proxyingSurface({ path, segments, starts }: ParsedTarget): ProxyingSurface {
+  const prefix = path.slice(0, starts[5]! + '/proxy'.length);
+  // An escaped prefix would have another length than the decoded one, so that the path of the cluster would be cut out
+  // at the wrong position.
+  if (prefix.includes('%') || !prefix.endsWith('/proxy'))
+    throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
+  const inner = path.slice(prefix.length);
+  return { kind: 'index', part: 'proxying', prefix, segments: segments.slice(6), path: inner === '' ? '/' : inner };
+}
+
+function noOpenSearch(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'there is no OpenSearch behind this gateway: ask …/search/cache instead');
+}
+
 /**
  * The verb of a request to the index: `watch` for a watch, whatever RBAC calls the path, so that it counts as a stream
  * and has no deadline. Every other request is short, although kube-apiserver treats `proxy` subresources as
@@ -88,46 +135,68 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
   const isRead = verb === 'get' || verb === 'list' || verb === 'watch';
   if (surface.part === 'collections') return isRead && queryFlag(query, 'watch') ? 'watch' : verb;
-  if (surface.part !== 'resources' && surface.part !== 'proxy') return verb;
+  if (!('segments' in surface)) return verb;
   const { segments } = surface;
   const own = segments[0] === 'clusters' ? segments.slice(2) : segments;
   const legacyWatch = own[own[0] === 'api' ? 2 : 3] === 'watch';
   return verb === 'get' && (legacyWatch || queryFlag(query, 'watch')) ? 'watch' : verb;
 }
 
-/** The groups of the index as discovery shows them. */
-export const indexGroups: readonly ShownGroup[] = [
-  {
-    name: clusterpediaGroup,
-    version: versions[clusterpediaGroup],
-    resources: [
-      {
-        plural: 'collectionresources',
-        singular: 'collectionresource',
-        kind: 'CollectionResource',
-        verbs: ['get', 'list'],
-      },
-      { plural: 'resources', singular: 'resources', kind: 'Resources', verbs: ['get'] },
-    ],
-  },
-  {
-    name: searchGroup,
-    version: versions[searchGroup],
-    resources: [
-      {
-        plural: 'indexes',
-        singular: 'index',
-        kind: 'Index',
-        verbs: ['get', 'list'],
-        subresources: [...indexQuestions, 'proxy'].toSorted().map((name) => ({
-          name,
-          kind: 'Index',
-          verbs: ['query', 'move', 'rebuild'].includes(name) ? ['create'] : ['get'],
-        })),
-      },
-    ],
-  },
-];
+/** The verbs that kube-apiserver lists in discovery for a path that takes every method. */
+const connectVerbs = ['create', 'delete', 'get', 'patch', 'update'];
 
-/** The discovery documents of these groups alone. */
-export const indexDiscovery = makeDiscovery([], indexGroups);
+/**
+ * The groups of the index as discovery shows them.
+ * @param hasRegistries whether the gateway serves Karmada's ResourceRegistries
+ */
+export function indexGroups(hasRegistries: boolean): readonly ShownGroup[] {
+  return [
+    {
+      name: clusterpediaGroup,
+      version: versions[clusterpediaGroup],
+      resources: [
+        {
+          plural: 'collectionresources',
+          singular: 'collectionresource',
+          kind: 'CollectionResource',
+          verbs: ['get', 'list'],
+        },
+        { plural: 'resources', singular: 'resources', kind: 'Resources', verbs: ['get'] },
+      ],
+    },
+    {
+      name: searchGroup,
+      version: versions[searchGroup],
+      resources: [
+        {
+          plural: 'indexes',
+          singular: 'index',
+          kind: 'Index',
+          verbs: ['get', 'list'],
+          subresources: [...indexQuestions, 'proxy'].toSorted().map((name) => ({
+            name,
+            kind: 'Index',
+            verbs: ['query', 'move', 'rebuild'].includes(name) ? ['create'] : ['get'],
+          })),
+        },
+      ],
+    },
+    {
+      name: karmadaSearchGroup,
+      version: versions[karmadaSearchGroup],
+      resources: [
+        { plural: 'proxying', singular: 'proxying', kind: 'Proxying', verbs: connectVerbs },
+        ...(hasRegistries ? [registries] : []),
+        { plural: 'search', singular: 'search', kind: 'Search', verbs: ['get'] },
+      ],
+    },
+  ];
+}
+
+const registries: ShownGroup['resources'][number] = {
+  plural: 'resourceregistries',
+  singular: 'resourceregistry',
+  kind: 'ResourceRegistry',
+  verbs: [...connectVerbs, 'deletecollection', 'list', 'watch'].toSorted(),
+  subresources: [{ name: 'status', kind: 'ResourceRegistry', verbs: ['get', 'patch', 'update'] }],
+};

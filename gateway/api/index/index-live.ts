@@ -8,7 +8,7 @@ import type { Authorized, Dispatched } from '../../exchange.ts';
 import { parseTarget } from '../../request/path.ts';
 import { requestInfo } from '../../request/request-info.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
-import { gatewayGroup, gatewayVersion } from '../../request/routes.ts';
+import { clustersResource } from '../../request/routes.ts';
 import type { Surface } from '../../request/routes.ts';
 import { attributesOf } from '../../steps/authorize.ts';
 import { forward, forwardAsSelf } from '../../steps/forward.ts';
@@ -50,6 +50,18 @@ export async function askLive(
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;
   const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query }, judged: asked };
+  await sendToCluster(dispatched, dependencies, identity);
+}
+
+/**
+ * Sends an authorized request to the cluster of its surface, by the last steps of the chain, and relays the answer.
+ * @throws GatewayError (rejects), always before any byte was sent
+ */
+export async function sendToCluster(
+  dispatched: Dispatched,
+  dependencies: ChainDependencies,
+  identity: IdentityMode,
+): Promise<void> {
   const located = await locate(dispatched, dependencies);
   if (identity === 'self') await forwardAsSelf(located, dependencies);
   else await forward(impersonate(located, dependencies), dependencies);
@@ -57,6 +69,12 @@ export async function askLive(
 
 /** The surface of a path on a cluster, as if the request had come by `/clusters/<name>/proxy`; `*` for all clusters. */
 export function liveSurface(cluster: string, path: string): Extract<Surface, { kind: 'member' }> {
-  const outer = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
-  return { kind: 'member', cluster, outer, path, segments: parseTarget(path).segments, prefix: '' };
+  return {
+    kind: 'member',
+    cluster,
+    outer: clustersResource,
+    path,
+    segments: parseTarget(path).segments,
+    prefix: '',
+  };
 }

@@ -3,20 +3,24 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RowRead } from '../../stores/store.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { Sight } from '../plan.ts';
 import type { ObjectsQuestion } from '../question.ts';
-import type { Planned } from '../state.ts';
-import type { ObjectPlan } from './plan-objects.ts';
+import type { RowsPlan } from './plan-types.ts';
 
 /** How many clusters the message of a conflict names at most. */
 const mostNamed = 20;
+
+/** What is read: the object that the path names, among the rows that the plan permits. */
+export interface ObjectRead {
+  readonly question: Pick<ObjectsQuestion, 'path'>;
+  readonly plan: Pick<RowsPlan, 'query' | 'scope'>;
+}
 
 /**
  * Reads the object that a get by name requests.
  * @throws GatewayError (rejects) NOT_FOUND when there is no such object, CONFLICT when several clusters have one
  */
 export async function fetchObject(
-  { question: { path }, plan }: Planned<ObjectsQuestion, Sight, ObjectPlan>,
+  { question: { path }, plan }: ObjectRead,
   { store }: AnswerDependencies,
 ): Promise<RowRead> {
   const page = await store.list(plan.query, plan.scope, { limit: mostNamed + 1 });

@@ -20,10 +20,11 @@ import {
   tableDocument,
   tableEventForm,
 } from '../forms.ts';
-import type { ListMeta } from '../forms.ts';
+import type { ListMeta, ObjectParts } from '../forms.ts';
 import { visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../question.ts';
+import { isKarmadas } from '../request.ts';
 import type { RowDocument } from '../row-stream.ts';
 import type { Fetched } from '../state.ts';
 import type { ListedPage } from './fetch-page.ts';
@@ -38,38 +39,40 @@ const versionPath = documentPaths([
 ]);
 
 export function formList(
-  { question: { asked }, plan, found }: Fetched<ObjectsQuestion, Sight, ListPlan, ListedPage>,
+  { request, question: { asked }, plan, found }: Fetched<ObjectsQuestion, Sight, ListPlan, ListedPage>,
   { now }: AnswerDependencies,
 ): RowsAnswer {
   const { isPartial } = plan.form;
+  const parts = { ...asked, namesCached: isKarmadas(request) };
   const document =
     plan.form.as === 'Table'
-      ? tableOfRows(plan, asked, found.meta, now())
-      : listDocument(plan.views[0]!.type, found.meta, objectForm(plan.views, { ...asked, isPartial }), isPartial);
+      ? tableOfRows(plan, parts, found.meta, now())
+      : listDocument(plan.views[0]!.type, found.meta, objectForm(plan.views, { ...parts, isPartial }), isPartial);
   return { kind: 'rows', document, page: found.page, warnings: found.warnings };
 }
 
 function tableOfRows(
   { views, form }: ListPlan | ObjectPlan,
-  asked: ObjectsQuestion['asked'],
+  parts: ObjectParts,
   meta: ListMeta,
   nowMs: number,
 ): RowDocument {
   const { type } = views[0]!;
-  return tableDocument(tableOf(type, type.version, nowMs), meta, objectForm(views, asked), form.include);
+  return tableDocument(tableOf(type, type.version, nowMs), meta, objectForm(views, parts), form.include);
 }
 
 export function formObject(
-  { question: { asked }, plan, found: row }: Fetched<ObjectsQuestion, Sight, ObjectPlan, RowRead>,
+  { request, question: { asked }, plan, found: row }: Fetched<ObjectsQuestion, Sight, ObjectPlan, RowRead>,
   { now }: AnswerDependencies,
 ): WholeAnswer {
   const { views, warnings, form } = plan;
+  const parts = { ...asked, namesCached: isKarmadas(request) };
   if (form.as === 'Table') {
     const resourceVersion = readDocument(row.raw, versionPath)[0]?.[0] ?? '';
     const meta = { resourceVersion, continueToken: undefined, remaining: undefined };
-    return { kind: 'whole', body: oneDocument(tableOfRows(plan, asked, meta, now()), row), warnings };
+    return { kind: 'whole', body: oneDocument(tableOfRows(plan, parts, meta, now()), row), warnings };
   }
-  const object = objectForm(views, { ...asked, isPartial: form.isPartial })(row.raw, row.type, row.incarnation);
+  const object = objectForm(views, { ...parts, isPartial: form.isPartial })(row);
   return { kind: 'whole', body: Buffer.concat([object, Buffer.from('\n')]), warnings };
 }
 
@@ -119,6 +122,7 @@ export function formEvents(
   const { views, query, start, form } = plan;
   const { type } = views[0]!;
   const { now, issuedRights } = dependencies;
+  const parts = { ...asked, namesCached: isKarmadas(request) };
   return {
     kind: 'watch',
     watch: {
@@ -129,10 +133,10 @@ export function formEvents(
       keys: views.map((view) => typeKey(view.type)),
       form:
         form.as === 'Table'
-          ? tableEventForm(() => tableOf(type, type.version, now()), objectForm(views, asked), form.include)
+          ? tableEventForm(() => tableOf(type, type.version, now()), objectForm(views, parts), form.include)
           : eventForm(
               form.isPartial ? partialNames : { kind: type.kind, apiVersion: apiVersionOf(type.group, type.version) },
-              objectForm(views, { ...asked, isPartial: form.isPartial }),
+              objectForm(views, { ...parts, isPartial: form.isPartial }),
             ),
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,
@@ -153,7 +157,8 @@ export function watchLimit(
 ): number | undefined {
   // A hub's kube-apiserver does not recognise these paths as a watch and ends it after 60 s. A watch that ends properly
   // before that loses no events.
-  const isTakenForShort = asked.part === 'resources' || (asked.part === 'collections' && asked.name !== undefined);
+  const isTakenForShort =
+    asked.part === 'resources' || asked.part === 'cache' || (asked.part === 'collections' && asked.name !== undefined);
   const limits = [timeoutMs, aggregated && isTakenForShort ? aggregatedWatchMs : undefined];
   const given = limits.filter((ms) => ms !== undefined);
   return given.length === 0 ? undefined : Math.min(...given);

@@ -2,12 +2,13 @@
 // itself.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValue } from '../../../routing/forward/headers.ts';
-import { onlyParameters, urlParameters } from '../../query/parameters.ts';
+import { isContinueToken } from '../../query/continue.ts';
+import { onlyParameters, urlParameters, type Parameters } from '../../query/parameters.ts';
 import { readQuery } from '../../query/read-query.ts';
 import { takeForwardLabel } from '../../query/selectors/forward-label.ts';
 import type { AskedObjects } from '../inner-path.ts';
 import type { ForwardQuestion, ObjectsQuestion } from '../question.ts';
-import type { IndexRequest } from '../request.ts';
+import { isKarmadas, type IndexRequest } from '../request.ts';
 
 /** The URL parameters that a get by name uses. Selectors and pages only apply to lists, as in kube-apiserver. */
 const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
@@ -20,7 +21,10 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
   const parameters = urlParameters(request.query.slice(1));
   const { group, resource, cluster, namespace, name } = path;
   const isWatch = path.legacyWatch || (parameters.flag('watch') ?? false);
-  const kind = isWatch ? 'watch' : name === undefined ? 'list' : 'get';
+  if (isKarmadas(request)) refuseForeignToken(parameters);
+  // Karmada's `search/cache` answers a name with the list of the objects that have it, one of each cluster.
+  const listsName = request.asked.part === 'cache';
+  const kind = isWatch ? 'watch' : name === undefined || listsName ? 'list' : 'get';
   const asked = readQuery(kind === 'get' ? onlyParameters(parameters, ofOneObject) : parameters, {
     types: [{ group, resource }],
     ...(cluster === undefined ? {} : { cluster }),
@@ -29,7 +33,17 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
   });
   const { forward } = takeForwardLabel(parameters.text('labelSelector') ?? '');
   if (forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true') return forwarded(request, path);
-  return { kind, path, parameters, asked };
+  return { kind, path: listsName ? { ...path, name: undefined } : path, parameters, asked };
+}
+
+/**
+ * Refuses a continue token that another program behind the same path has issued, such as Karmada's own search.
+ * @throws GatewayError EXPIRED, so that clients begin the list anew
+ */
+function refuseForeignToken(parameters: Parameters): void {
+  const token = parameters.text('continue');
+  if (token === undefined || isContinueToken(token) || /^\+?\d{1,15}$/.test(token)) return;
+  throw new GatewayError('EXPIRED', 'the continue token is none of this index; start again without it');
 }
 
 /**

@@ -26,7 +26,9 @@ function questionOf(request: IndexRequest, collections: readonly CollectionDefin
   const { asked } = request;
   switch (asked.part) {
     case 'resources':
-    case 'proxy': {
+    case 'proxy':
+    case 'proxying':
+    case 'cache': {
       const path = innerPath(asked.segments);
       return path.kind === 'objects' ? readObjects(request, path) : readDocument(request, path);
     }

@@ -17,11 +17,12 @@ import type {
   PostedQuestion,
   ValuesQuestion,
 } from '../question.ts';
+import type { IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
 
 /** Finds out where the caller may use the verb of the request on the type in the path. */
 export function rightsToPath(
-  { request, question }: Asked<ObjectsQuestion>,
+  { request, question }: Pick<Asked<ObjectsQuestion>, 'question'> & { readonly request: Pick<IndexRequest, 'user'> },
   dependencies: AnswerDependencies,
 ): Promise<Sight> {
   const { kind, path, asked } = question;

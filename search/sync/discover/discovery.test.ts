@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { SourceIndexing } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import type { TypeInfo } from '../../types.ts';
 import { makeCustomTypes } from './custom-resources.ts';
@@ -7,6 +8,7 @@ import { readServed, type ServedResource } from './discovery-documents.ts';
 import { followedTypes, negotiateVersions } from './discovery.ts';
 import { splitResources } from './resource-entries.ts';
 import { chooseTypes, makeSelection, parseResources } from './selection.ts';
+import type { ClusterChoice } from './selection.ts';
 
 const served = (group: string, resource: string, ...versions: readonly string[]): readonly ServedResource[] =>
   versions.map((version) => ({
@@ -201,6 +203,21 @@ describe('what is chosen', () => {
       chosen('pod').refused.map((each) => each.resource),
       ['pod.apps'],
     );
+  });
+
+  it('what a source names is indexed in the namespaces it names; a source that names nothing selects nothing', () => {
+    const resource = { group: '', resource: 'pod', versions: ['v1'] };
+    const chosen = (indexing: SourceIndexing['resources']): ClusterChoice | undefined =>
+      makeSelection(
+        ['secrets'],
+        undefined,
+      )({ name: 'm1', labels: {}, indexing: { resources: indexing, allCustomResources: false } } as never);
+    assert.deepEqual(chosen([{ ...resource, namespaces: ['a', 'b'] }]), {
+      resources: [{ ...resource, filter: { namespaces: ['a', 'b'] } }],
+      allCustomResources: false,
+    });
+    assert.deepEqual(chosen([resource])?.resources, [{ ...resource, filter: {} }]);
+    assert.equal(chosen([]), undefined);
   });
 
   it('RBAC objects are followed in any case, and no filter applies to them', () => {

@@ -136,9 +136,14 @@ function wideChoice({ labels, indexing }: ClusterSpec, choice: ClusterChoice): C
   const label = labels[resourcesLabel];
   if (label !== undefined && label !== '') return labelChoice(label);
   if (indexing === undefined) return choice;
+  const { resources: named, allCustomResources } = indexing;
+  if (named.length === 0 && !allCustomResources) return undefined;
   return {
-    resources: indexing.resources.map((each) => ({ ...each, filter: {} })),
-    allCustomResources: indexing.allCustomResources,
+    resources: named.map(({ namespaces, ...each }) => ({
+      ...each,
+      filter: namespaces === undefined ? {} : { namespaces },
+    })),
+    allCustomResources,
   };
 }
 

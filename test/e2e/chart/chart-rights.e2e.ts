@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
+import { resourceRegistryDefinition } from '../../../import/definitions/karmada.ts';
 import { objectsOf, release, valueSets } from '../../chart/helm.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
@@ -18,6 +19,7 @@ const namespaces = [
   'argocd',
   'clusterpedia-system',
   'clusters',
+  'karmada-cluster',
   'karmada-clusters',
   'open-cluster-management-credentials',
   release,
@@ -39,8 +41,11 @@ before(async () => {
   await applyCustomResources(hub);
   await hub.apply(
     clustersStandIn,
+    resourceRegistryDefinition,
     ...clusterpediaDefinitions.filter(({ metadata }) => metadata.name.endsWith('.policy.clusterpedia.io')),
   );
+  const registries = '/apis/search.karmada.io/stored/resourceregistries';
+  await until('registries', async () => (await hub.request('GET', registries)).status === 200);
   for (const type of ['clusterimportpolicies', 'pediaclusterlifecycles']) {
     const path = `/apis/policy.clusterpedia.io/v1alpha1/${type}`;
     await until(type, async () => (await hub.request('GET', path)).status === 200);
@@ -254,6 +259,25 @@ test('with import policies it writes the objects of policies and reads the liste
     ['delete pediaclusters.cluster.clusterpedia.io', false],
     ['patch secrets/x -n other', false],
     ['list configmaps -A', false],
+  ];
+  for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
+});
+
+test("in the place of Karmada's search it stores ResourceRegistries and their status, and nothing else of Karmada's", async () => {
+  await grant(11);
+  const registries = 'resourceregistries.search.karmada.io';
+  const table: readonly (readonly [question: string, allowed: boolean])[] = [
+    ...['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'].map(
+      (verb) => [`${verb} ${registries}`, true] as const,
+    ),
+    [`patch ${registries} --subresource=status`, true],
+    ['create leases.coordination.k8s.io -n karmada-cluster', true],
+    ['update leases.coordination.k8s.io/portcullis-karmada-search -n karmada-cluster', true],
+    ['update leases.coordination.k8s.io/another -n karmada-cluster', false],
+    ['create leases.coordination.k8s.io -n other', false],
+    ['list secrets -n karmada-cluster', true],
+    ['patch secrets/m1 -n karmada-cluster', false],
+    ['patch clusters.cluster.karmada.io', false],
   ];
   for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
 });

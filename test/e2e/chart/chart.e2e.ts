@@ -18,6 +18,7 @@ const namespaces = [
   'argocd',
   'clusterpedia-system',
   'clusters',
+  'karmada-cluster',
   'karmada-clusters',
   'monitoring',
   'open-cluster-management-credentials',
@@ -84,8 +85,8 @@ test('helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('the eleven value sets render as their goldens say', async () => {
-  assert.equal(valueSets().length, 11);
+test('the twelve value sets render as their goldens say', async () => {
+  assert.equal(valueSets().length, 12);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
     assert.equal(code, 0, `${name}: ${stderr}`);
@@ -142,6 +143,10 @@ test('the schema refuses typing mistakes and impossible values, and templates re
       ['index.apiService=true,index.resources=pods,state.sizeLimit=1Gi'],
       /need replicas=1 or index\.store=postgres: in SQLite each replica/,
     ],
+    [['karmada.search=instead'], /search/],
+    [['karmada.search=replace'], /karmada\.search needs the source karmada/],
+    [['karmada.search=replace', 'sources={karmada}'], /karmada\.search needs an index/],
+    [['karmada.searchApiService=true'], /searchApiService=true needs karmada\.search=replace/],
     [['index.store=postgres'], /index\.store=postgres needs index\.resources/],
     [['index.store=postgres,index.resources=pods'], /needs index\.postgres\.host/],
     [['index.store=postgres,index.resources=pods,index.postgres.host=db'], /needs index\.postgres\.existingSecret/],

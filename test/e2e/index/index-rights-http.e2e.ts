@@ -4,20 +4,10 @@
 // oracle judges every one of them.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { User } from '../../../cache/model/user.ts';
-import { makeUser } from '../../../cache/model/user.ts';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
-import type { RowVerb } from '../../../search/rights/rbac-view.ts';
-import { outgoingUser } from '../../../auth/rules/impersonation.ts';
-import { startControlPlane } from '../../controlplane/fixture.ts';
-import type { ControlPlane } from '../../controlplane/fixture.ts';
-import { startGatewayProcess } from '../../gateway-process.ts';
-import type { GatewayProcess } from '../../gateway-process.ts';
-import { inParallel, makeRightsMember } from './index-rights-member.ts';
-import type { ListedObject, RightsMember } from './index-rights-member.ts';
-import { remembering, visibleBy } from './index-rights-oracle.ts';
-import { fillMember } from './index-rights-site.ts';
-import { makePick, pickingFor, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
+import type { ListedObject } from './index-rights-member.ts';
+import { indexPath as base, keysOf, late, pathBelow, startRightsHttpSite, typeName } from './index-rights-http-site.ts';
+import type { Caller, RightsHttpSite, Row } from './index-rights-http-site.ts';
+import { worldNamespaces, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { eventually } from '../../site/polling.ts';
@@ -25,146 +15,28 @@ import { eventually } from '../../site/polling.ts';
 const userCount = Number(process.env['INDEX_RIGHTS_HTTP_USERS'] ?? 24);
 const memberCount = Number(process.env['INDEX_RIGHTS_HTTP_MEMBERS'] ?? 2);
 const seed = Number(process.env['INDEX_RIGHTS_SEED'] ?? 11);
-const pickFor = pickingFor(seed);
-const base = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
-// A token file has neither extra nor a hub.
-const users = randomUsers(makePick(seed), userCount).map(({ name, uid, groups }) => makeUser({ name, uid, groups }));
-const root = { name: 'root', groups: ['system:masters'], token: 'root-at-the-gateway' };
-/** Has no rights but those that the last test gives. */
-const late = { name: 'late', groups: [], token: 'late-at-the-gateway' };
 const rbac = 'rbac.authorization.k8s.io/v1';
 
-interface Row {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly object: ListedObject;
-}
-
-let plane: ControlPlane;
-let members: readonly RightsMember[];
-let gateway: GatewayProcess;
-const rows = new Map<WorldType, readonly Row[]>();
+let site: RightsHttpSite;
+let gateway: RightsHttpSite['gateway'];
+let members: RightsHttpSite['members'];
+let users: RightsHttpSite['users'];
+let rows: RightsHttpSite['rows'];
+let json: RightsHttpSite['json'];
+let eachCaller: RightsHttpSite['eachCaller'];
 
 before(async () => {
-  plane = await startControlPlane({
-    members: Array.from({ length: memberCount }, (_, index) => `m${index}`),
-    controllerManager: true,
-    scheduler: false,
-    audit: false,
-  });
-  members = plane.members.map(makeRightsMember);
-  await Promise.all(members.map((member) => fillMember(member, users, pickFor(member.name))));
-  const resources = worldTypes.map(({ group, resource }) => (group === '' ? resource : `${resource}.${group}`));
-  const index = { apiVersion: rbac, metadata: { name: 'portcullis-index' } };
-  for (const member of members) {
-    await member.make([
-      { ...index, kind: 'ClusterRole', rules: indexRules(resources) },
-      {
-        ...index,
-        kind: 'ClusterRoleBinding',
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-index' },
-        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' }],
-      },
-    ]);
-  }
-  gateway = await startGatewayProcess({
-    kubeconfigs: [plane.gatewayKubeconfig],
-    users: [...users.map(({ name, uid, groups }) => ({ name, uid, groups, token: tokenOf(name) })), root, late],
-    args: ['--index-resources', resources.join(',')],
-  });
-  for (const type of worldTypes) {
-    const found: Row[] = [];
-    for (const member of members) {
-      for (const object of await member.list(type)) {
-        const { namespace = '', name } = object.metadata;
-        found.push({ cluster: member.name, namespace, name, object });
-      }
-    }
-    rows.set(type, found);
-  }
-  await eventually(
-    'the index has every row',
-    async () => {
-      for (const type of worldTypes) {
-        const { count } = (await json(root, `${base}/counts?resource=${typeName(type)}`)) as {
-          readonly count?: number;
-        };
-        if (count !== rows.get(type)!.length) return false;
-      }
-      return true;
-    },
-    { timeoutMs: 60_000, everyMs: 200 },
-  );
+  site = await startRightsHttpSite({ users: userCount, members: memberCount, seed });
+  ({ gateway, members, users, rows, json, eachCaller } = site);
 });
 
 after(async () => {
-  await gateway?.stop('SIGKILL');
-  for (const member of members ?? []) member.close();
-  await plane?.stop();
+  await site?.stop();
 });
 
-function tokenOf(name: string): string {
-  return `${name.replaceAll(':', '-')}-at-the-gateway`;
-}
-
-function typeName({ group, version, resource }: WorldType): string {
-  return `${resource}.${version}.${group}`;
-}
-
-function pathOf({ group, version, resource }: WorldType, namespace = '', name = ''): string {
-  const prefix = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-  const where = namespace === '' ? '' : `/namespaces/${namespace}`;
-  return `${base}/proxy${prefix}${where}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`;
-}
-
-async function json(user: { readonly token: string }, path: string): Promise<unknown> {
-  const { status, body } = await ask(gateway, user.token, 'GET', path);
-  assert.equal(status, 200, `${path}: ${status} ${body.toString('utf8')}`);
-  return JSON.parse(body.toString('utf8'));
-}
-
-/** Who asks, and what the members say about them. */
-interface Caller {
-  readonly user: User;
-  readonly token: string;
-  readonly pick: Pick;
-  sees(verb: RowVerb, type: WorldType, row: Row): Promise<boolean>;
-  seen(verb: RowVerb, type: WorldType): Promise<readonly Row[]>;
-}
-
-function callerOf(user: User): Caller {
-  const answers = new Map<string, ReturnType<typeof remembering>>();
-  const identity = outgoingUser(user);
-  const sees: Caller['sees'] = async (verb, type, { cluster, namespace, name }) => {
-    const key = JSON.stringify([cluster, type.group, type.resource]);
-    let may = answers.get(key);
-    if (may === undefined) {
-      const member = members.find((each) => each.name === cluster)!;
-      may = remembering((asked, inNamespace, named) =>
-        member.isAllowed(identity, { verb: asked, type, namespace: inNamespace, name: named }),
-      );
-      answers.set(key, may);
-    }
-    return await visibleBy(may, verb, type, namespace, name);
-  };
-  return {
-    user,
-    token: tokenOf(user.name),
-    pick: pickFor(user.name),
-    sees,
-    seen: async (verb, type) => {
-      const found: Row[] = [];
-      for (const row of rows.get(type)!) if (await sees(verb, type, row)) found.push(row);
-      return found;
-    },
-  };
-}
-
-function keysOf(found: readonly Row[]): readonly string[] {
-  return found.map(({ cluster, namespace, name }) => `${cluster}/${namespace}/${name}`).toSorted();
-}
+const pathOf = (type: WorldType, namespace = '', name = ''): string =>
+  pathBelow(`${base}/proxy`, type, namespace, name);
 
 /** Every page of a list. */
 async function listed(
@@ -214,10 +86,6 @@ function selections(pick: Pick): readonly Selection[] {
     { query: ['labelSelector=!tier'], takes: ({ object }) => object.metadata.labels?.['tier'] === undefined },
     { query: [`fieldSelector=metadata.name%3D${name}`], takes: (row) => row.name === name },
   ];
-}
-
-async function eachCaller(run: (caller: Caller) => Promise<void>): Promise<void> {
-  await inParallel(users.map(callerOf), run, 6);
 }
 
 describe('what the index answers over HTTP is made of the rows each user may see, and of nothing else', () => {

@@ -1,0 +1,192 @@
+// Reads Karmada's ResourceRegistry objects: which resources of which clusters are to be indexed. A registry that asks
+// for something the index does not do is refused as a whole, so that nobody takes a part of it for all of it.
+import type { HubObject } from '../../hub/hub-types.ts';
+import type { SourceIndexing } from '../../model/records.ts';
+import { fieldOf, labelsOf } from './hub-object.ts';
+
+/** Karmada's API group of its search. */
+export const registryGroup = 'search.karmada.io';
+export const registryPlural = 'resourceregistries';
+/**
+ * The version of the CustomResourceDefinition in which a hub stores ResourceRegistries when its requests for v1alpha1
+ * go to the gateway.
+ */
+export const storedRegistryVersion = 'stored';
+
+/** One entry of `spec.resourceSelectors`. */
+export interface RegisteredResource {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** '' means all namespaces. */
+  readonly namespace: string;
+}
+
+/** A ResourceRegistry as it was understood. */
+export interface Registry {
+  readonly name: string;
+  readonly resources: readonly RegisteredResource[];
+  /** Why nothing is indexed because of it; undefined when it is in effect. `reason` is one of metav1.Condition. */
+  readonly refusal: { readonly reason: string; readonly message: string } | undefined;
+  /** Whether `spec.targetCluster` selects this Cluster of Karmada. */
+  matches(cluster: HubObject): boolean;
+}
+
+/** What makes a registry unusable. */
+class Refusal extends Error {
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Reads a ResourceRegistry. Never throws: one that cannot be used has a `refusal`. */
+export function readRegistry(object: HubObject): Registry {
+  const { name } = object.metadata;
+  try {
+    if (fieldOf(object, 'spec', 'backendStore', 'openSearch') !== undefined) {
+      throw new Refusal(
+        'BackendStoreNotSupported',
+        'spec.backendStore.openSearch is not supported: rows are kept in the index of the gateway; remove spec.backendStore',
+      );
+    }
+    const resources = listOf(object, 'spec', 'resourceSelectors').map(readSelector);
+    const matches = readAffinity(fieldOf(object, 'spec', 'targetCluster'));
+    return { name, resources, refusal: undefined, matches };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { reason, message } = error;
+    return { name, resources: [], refusal: { reason, message }, matches: () => false };
+  }
+}
+
+function readSelector(selector: unknown, index: number): RegisteredResource {
+  const [apiVersion, kind, namespace = ''] = ['apiVersion', 'kind', 'namespace'].map((key) => fieldOf(selector, key));
+  if (!isText(apiVersion) || !isText(kind) || typeof namespace !== 'string')
+    throw invalid(`spec.resourceSelectors[${index}] needs apiVersion and kind`);
+  const parts = apiVersion.split('/');
+  const [group, version] = parts.length === 1 ? ['', parts[0]!] : parts;
+  return { group: group!, version: version!, kind, namespace };
+}
+
+/**
+ * What the registries select of one cluster. Several entries about one kind are joined; one without a namespace selects
+ * all namespaces.
+ */
+export function indexingBy(registries: readonly Registry[], cluster: HubObject): SourceIndexing {
+  const mine = registries.filter(({ refusal, matches }) => refusal === undefined && matches(cluster));
+  const kinds = Map.groupBy(
+    mine.flatMap(({ resources }) => resources),
+    ({ group, kind }) => `${kind}.${group}`,
+  );
+  const resources = [...kinds.values()].map((entries) => {
+    const { group, kind } = entries[0]!;
+    const namespaces = new Set(entries.map(({ namespace }) => namespace));
+    return {
+      group,
+      // The index looks for the plural and for the singular, which is the kind in lower case.
+      resource: kind.toLowerCase(),
+      versions: [...new Set(entries.map(({ version }) => version))],
+      ...(namespaces.has('') ? {} : { namespaces: [...namespaces].toSorted() }),
+    };
+  });
+  return { resources, allCustomResources: false, registries: mine.map(({ name }) => name) };
+}
+
+type Test = (cluster: HubObject) => boolean;
+
+/** Reads Karmada's ClusterAffinity. All its parts must match; one that is absent matches every cluster. */
+function readAffinity(affinity: unknown): Test {
+  const excluded = textsAt(affinity, 'exclude');
+  const named = textsAt(affinity, 'clusterNames');
+  const tests = [
+    ...readLabelSelector(fieldOf(affinity, 'labelSelector')),
+    ...listOf(affinity, 'fieldSelector', 'matchExpressions').map(readFieldRequirement),
+  ];
+  return (cluster) => {
+    const { name } = cluster.metadata;
+    if (excluded.includes(name) || (named.length > 0 && !named.includes(name))) return false;
+    return tests.every((test) => test(cluster));
+  };
+}
+
+/** Reads a metav1.LabelSelector. */
+function readLabelSelector(selector: unknown): readonly Test[] {
+  const labels = Object.entries(fieldOf(selector, 'matchLabels') ?? {}).map(([key, value]) => ({
+    key,
+    operator: 'In',
+    values: [String(value)],
+  }));
+  const expressions = listOf(selector, 'matchExpressions').map(readRequirement);
+  return [...labels, ...expressions].map((requirement) => {
+    const test = testOf(requirement);
+    return (cluster) => test(valuesOf(labelsOf(cluster)[requirement.key]));
+  });
+}
+
+/** Reads an expression about `provider`, `region` or `zone` of a Cluster's spec. */
+function readFieldRequirement(expression: unknown): Test {
+  const requirement = readRequirement(expression);
+  const { key } = requirement;
+  if (key !== 'provider' && key !== 'region' && key !== 'zone')
+    throw invalid(`spec.targetCluster.fieldSelector: "${key}" is none of provider, region and zone`);
+  const test = testOf(requirement);
+  return (cluster) =>
+    test(key === 'zone' ? textsAt(cluster, 'spec', 'zones') : valuesOf(fieldOf(cluster, 'spec', key) || undefined));
+}
+
+interface Requirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
+function readRequirement(expression: unknown): Requirement {
+  const [key, operator] = [fieldOf(expression, 'key'), fieldOf(expression, 'operator')];
+  if (!isText(key) || !isText(operator)) throw invalid('an expression of spec.targetCluster needs key and operator');
+  return { key, operator, values: textsAt(expression, 'values') };
+}
+
+/** Tests the values of a label or field; only zones can have several. */
+function testOf({ key, operator, values }: Requirement): (found: readonly string[]) => boolean {
+  switch (operator) {
+    case 'In':
+      return (found) => found.some((value) => values.includes(value));
+    case 'NotIn':
+      return (found) => !found.some((value) => values.includes(value));
+    case 'Exists':
+      return (found) => found.length > 0;
+    case 'DoesNotExist':
+      return (found) => found.length === 0;
+    case 'Gt':
+    case 'Lt':
+      return ([value]) => {
+        if (value === undefined || !/^-?\d+$/.test(value) || !/^-?\d+$/.test(values[0] ?? '')) return false;
+        return operator === 'Gt' ? BigInt(value) > BigInt(values[0]!) : BigInt(value) < BigInt(values[0]!);
+      };
+    default:
+      throw invalid(`spec.targetCluster: "${operator}" is no operator, in the expression about "${key}"`);
+  }
+}
+
+function valuesOf(value: unknown): readonly string[] {
+  return typeof value === 'string' ? [value] : [];
+}
+
+function listOf(value: unknown, ...path: readonly string[]): readonly unknown[] {
+  const list = fieldOf(value, ...path);
+  return Array.isArray(list) ? list : [];
+}
+
+function textsAt(value: unknown, ...path: readonly string[]): readonly string[] {
+  return listOf(value, ...path).filter((each) => typeof each === 'string');
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal('InvalidSpec', message);
+}

@@ -1,0 +1,32 @@
+// What a request by Karmada's path `proxying/<name>/proxy/…` asks of the clusters, and whether the index answers it.
+import type { Described } from '../../exchange.ts';
+import { requestInfo } from '../../request/request-info.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
+import type { ProxyingSurface } from './index-groups.ts';
+
+/** Verb and resource of the request in a cluster. */
+export function innerInfo(
+  { inbound, target, upgrade }: Pick<Described, 'inbound' | 'target' | 'upgrade'>,
+  { segments }: ProxyingSurface,
+): RequestInfo {
+  return requestInfo(inbound.method, segments, target.query, upgrade !== undefined);
+}
+
+/** Whether the index answers this request itself. @param inner verb and resource of the request in a cluster */
+export function isForIndex({ isResource, subresource, verb }: RequestInfo, method: string): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false;
+  return !isResource || (subresource === '' && (verb === 'get' || verb === 'list' || verb === 'watch'));
+}
+
+/**
+ * The path in a cluster of a request that goes to one, or to all; undefined for a request that the gateway answers
+ * itself.
+ */
+export function pathInCluster(
+  state: Pick<Described, 'surface' | 'inbound' | 'target' | 'upgrade'>,
+): { readonly path: string; readonly segments: readonly string[] } | undefined {
+  const { surface, inbound } = state;
+  if (surface.kind === 'member') return surface;
+  if (surface.kind !== 'index' || surface.part !== 'proxying') return undefined;
+  return isForIndex(innerInfo(state, surface), inbound.method) ? undefined : surface;
+}

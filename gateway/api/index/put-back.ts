@@ -1,0 +1,45 @@
+// Makes of an object that a client read from the index, and now writes, the object that its cluster knows: without the
+// annotations that name the cluster, and with the cluster's own resourceVersion.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { textAt, withoutAnnotations, withResourceVersion } from '../../../lib/json/raw-json.ts';
+import { cachedAnnotation, clusterAnnotation } from '../../../search/types.ts';
+
+/**
+ * The object as the cluster expects it. A body that is no JSON object is returned unchanged, so that the cluster says
+ * what is wrong with it.
+ * @throws GatewayError CONFLICT when its resourceVersion is one of Karmada's search and says nothing of this cluster
+ */
+export function asInCluster(body: Buffer, cluster: string): Buffer {
+  if (!isObject(body)) return body;
+  const plain = withoutAnnotations(body, [cachedAnnotation, clusterAnnotation]);
+  const versions = karmadaVersions(textAt(plain, ['metadata', 'resourceVersion']) ?? '');
+  if (versions === undefined) return plain;
+  const version = versions[cluster];
+  if (typeof version === 'string') return withResourceVersion(plain, version);
+  throw new GatewayError(
+    'CONFLICT',
+    `the resourceVersion is not one of the cluster "${cluster}"; get the object again`,
+  );
+}
+
+function isObject(body: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The resourceVersion of each cluster, from one of Karmada's search: base64url of a JSON object. Undefined for a
+ * resourceVersion of another form.
+ */
+function karmadaVersions(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!/^ey[\w-]+$/.test(text)) return undefined;
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
