@@ -147,7 +147,7 @@ CREATE TABLE change_body (
 `;
 }
 
-/** Several processes follow clusters, each of them some. */
+/** Version 2: the columns and tables with which several processes share the clusters among them. */
 const secondForm = `
 ALTER TABLE follow ADD COLUMN resume text NOT NULL DEFAULT '';
 ALTER TABLE shard DROP COLUMN until, ADD COLUMN wanted text NOT NULL DEFAULT '', ADD COLUMN moved timestamptz;
@@ -167,8 +167,8 @@ CREATE INDEX told_by_stamp ON told (stamp);
 `;
 
 /**
- * A function that fails. A write calls it when its writer no longer owns the shard: the server then skips the rest of
- * the write, which was sent together with its COMMIT.
+ * Version 4: a function that raises an error. A write calls it when its writer no longer owns the shard: the server
+ * then skips the rest of the write, which was sent together with its COMMIT.
  */
 const fourthForm = `
 CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
@@ -199,7 +199,7 @@ export interface MigrationContext {
 }
 
 /**
- * SQL that migrates the tables from version `i` to version `i + 1`. There is no way back, and a step must not change
+ * SQL that migrates the tables from version `i` to version `i + 1`. A migration cannot be undone, and must not change
  * what an older program still reads.
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [

@@ -27,7 +27,7 @@ export interface FacetQuestion extends Question {
 }
 
 /**
- * The most frequent values first; equally frequent ones in order of value.
+ * Counts the rows by value. The most frequent values come first; equally frequent ones are sorted by value.
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacets(
@@ -44,7 +44,7 @@ export async function readFacets(
 }
 
 /**
- * The values that begin with the prefix, sorted.
+ * The values that begin with the question's prefix, sorted.
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacetValues(

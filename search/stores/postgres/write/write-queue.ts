@@ -36,7 +36,7 @@ export interface QueueOptions {
   /** The resourceVersion of a change at this time; for undefined, of a commit that changed nothing. */
   readonly versionOf: (lastUs: number | undefined) => string;
   /**
-   * Creates what a failed write was missing, such as a partition of the log.
+   * Repairs the cause of a failed write, such as a missing partition of the log.
    * @returns whether the write is worth another try
    */
   readonly mend: (error: unknown) => Promise<boolean>;
