@@ -45,7 +45,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** One condition that is true when all of them are; '1' for an empty list. */
+/** Joins conditions into one that is true when all of them are true; '1' for an empty list. */
 export function whereOf(pieces: readonly Piece[]): Piece {
   if (pieces.length === 0) return { text: '1', values: [] };
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };

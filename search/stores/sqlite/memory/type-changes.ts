@@ -19,7 +19,7 @@ const mostChanges = 5000;
 /** Which changes are wanted. */
 export interface ChangesWanted {
   readonly most?: number;
-  /** Only additions and deletions, since the name of an object never changes. */
+  /** True for additions and deletions only. They suffice for names, since the name of an object never changes. */
   readonly isOfNames?: boolean;
 }
 
