@@ -12,7 +12,7 @@ export interface FakeStore extends IndexStore {
   /** The term in which each shard may be written; writes that name another are fenced. */
   readonly epochs: Map<number, number>;
   readonly forgotten: string[];
-  /** So many of the next calls of `forget` fail. */
+  /** How many of the next calls of `forget` fail. */
   forgetFaults: number;
   written: number;
   /** Called before each commit. A test can replace it to delay or fail commits. */
