@@ -9,7 +9,9 @@ export interface FakeStore extends IndexStore {
   /** The JSON of each row of a type, by `namespace/name`. Rows of all clusters are included. */
   rows(type: ResourceType): Readonly<Record<string, string>>;
   readonly batches: WriteBatch[];
-  /** The term in which each shard may be written; writes that name another are fenced. */
+  /**
+   * The epoch in which each shard may be written, by shard number. Writes with another epoch reject with FencedError.
+   */
   readonly epochs: Map<number, number>;
   readonly forgotten: string[];
   /** How many of the next calls of `forget` fail. */

@@ -18,12 +18,12 @@
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
 // - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
 // owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`). `writes` counts
-// the transactions of its owners, who notice by it when some were lost. Terms, stamps and versions of the catalog are
-// times: one that was given out and lost, with the server that gave it out, is never given out again.
+// the transactions of its owners, who notice by it when some were lost. Epochs, stamps and versions of the catalog are
+// taken from the clock, so a value that was lost together with a server is not given out again by the next server.
 // - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
 // - `planner`: locked by the process that decides about `wanted`.
-// - `told`: what owners publish of how clusters are followed. `stamp` is taken from the only row of `told_stamp`, which
+// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`, which
 // is locked until the commit is visible, so that whoever sees a stamp sees all before it.
 // - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed

@@ -1,5 +1,5 @@
-// Small values that all processes of an index must have alike, or keep for one another: the key of continue tokens, and
-// what clusters said of their authorizers. They are in the database, so that no process needs a folder of its own.
+// Small values that all processes of an index share: the key of continue tokens, and what is known about the
+// authorizers of clusters. They are in the database, so that no process needs a folder of its own.
 import type { Database } from './connection/database.ts';
 
 export class SharedValues {

@@ -10,7 +10,7 @@ import type { Transaction } from './transaction.ts';
 import { narrowNamespaces } from '../narrow-namespaces.ts';
 import type { Piece } from './sql.ts';
 
-/** What a query means for one type. */
+/** A query compiled for one type: the rows that the user may see, and the conditions on them. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;

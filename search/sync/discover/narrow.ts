@@ -6,7 +6,7 @@ import type { TypeFilter } from '../sync-types.ts';
 import type { IndexOptions } from './index-options.ts';
 import { isMeant, type NamedResource } from './resource-entries.ts';
 
-/** What the options leave of a type. */
+/** The part of a type that options leave to be indexed. */
 export interface Narrowed {
   readonly filter: TypeFilter;
   /** Fields that are dropped before objects are stored, sorted. */
@@ -20,7 +20,7 @@ const twins: ReadonlyMap<TypeKey, TypeKey> = new Map([
 ]);
 
 /**
- * What the options leave of a type.
+ * Returns the part of a type that the options leave to be indexed.
  * @param chosen the filter with which the type was chosen
  * @returns undefined when nothing of it is to be indexed
  */

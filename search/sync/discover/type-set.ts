@@ -71,7 +71,7 @@ interface Followed {
   readonly reader: MemberReader;
   readonly filter: TypeFilter;
   readonly signature: string;
-  /** The identity that reads changed after the type was listed, so the type must be listed again. */
+  /** True when another identity reads the type now than when it was listed, so it must be listed again. */
   isOutdated: boolean;
 }
 

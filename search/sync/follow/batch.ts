@@ -48,7 +48,7 @@ export interface BatcherOptions {
   readonly positionEveryMs: number;
   readonly waits: Backoff;
   /**
-   * Aborted when reading from the member cluster has ended. Changes that wait for room in the budget are then rejected.
+   * Aborted when reading from the member cluster has ended. Changes that wait for room in the byte budget then fail.
    */
   readonly reading: AbortSignal;
   /** Aborted when a failed commit shall not be tried again. */

@@ -40,7 +40,7 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const defaultConnectSeconds = 10;
 
-/** What a URL says, before any file is read. */
+/** The parts of a database URL, before any file is read. */
 interface UrlParts {
   readonly host: string;
   readonly port: number;

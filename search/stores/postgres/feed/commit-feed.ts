@@ -44,7 +44,7 @@ export class CommitFeed {
     return this.#fault;
   }
 
-  /** Milliseconds since the database last said which change is the newest. */
+  /** Milliseconds since the database last answered which change is the newest. */
   get lagMs(): number {
     return performance.now() - this.#heardAtMs;
   }

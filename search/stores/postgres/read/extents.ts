@@ -111,7 +111,7 @@ function among(wanted: readonly string[] | undefined, unwanted: readonly string[
 
 interface NamedObject {
   readonly incarnation: IncarnationRecord;
-  /** Undefined: an object of this name in any namespace. */
+  /** The object's namespace; undefined for an object of this name in any namespace. */
   readonly namespace: string | undefined;
   readonly name: string;
 }

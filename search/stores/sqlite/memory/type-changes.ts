@@ -16,7 +16,7 @@ export interface TypeChange {
 /** With more changes than this it is cheaper to read everything again. */
 const mostChanges = 5000;
 
-/** Which changes are wanted. */
+/** Limits which changes of a type are read from the log. */
 export interface ChangesWanted {
   readonly most?: number;
   /** True for additions and deletions only. They suffice for names, since the name of an object never changes. */

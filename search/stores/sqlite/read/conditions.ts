@@ -12,7 +12,7 @@ import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts'
 
 /** SQL for a condition on columns of `o`. */
 export interface ConditionPiece extends Piece {
-  /** Set when the SQL tests exactly this set of terms. */
+  /** The set of terms that the SQL tests; absent when it tests anything else. */
   readonly terms?: TermSet;
 }
 
