@@ -23,8 +23,8 @@
 // - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
 // - `planner`: locked by the process that decides about `wanted`.
-// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`, which
-// is locked until the commit is visible, so that whoever sees a stamp sees all before it.
+// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`,
+// which is locked until the commit is visible, so that whoever sees a stamp sees all before it.
 // - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed
 // type.

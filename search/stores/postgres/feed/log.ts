@@ -1,5 +1,5 @@
 // Reads the change log, with the body before and after each change. Entries never change, so they are read in portions
-// without one transaction around them. Only when old entries were dropped in the meantime must the reader notice.
+// without one transaction around them. After each portion the reader checks whether old entries were dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';

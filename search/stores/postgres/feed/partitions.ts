@@ -1,6 +1,5 @@
 // Partitions of the change log: created ahead of time, and dropped as a whole when old. Any process may do this, one at
-// a time. Dropping takes a lock that readers may have to wait for, so it gives up soon and tries again in the next
-// round.
+// a time. Dropping takes a lock that can block readers, so it is given up after half a second and tried again later.
 import type { ClientBase } from 'pg';
 
 import type { Database } from '../connection/database.ts';

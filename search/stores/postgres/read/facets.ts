@@ -19,7 +19,7 @@ import { ofPath } from './term-sets.ts';
 /** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
 
-/** What is counted, and for which rows. */
+/** A question with the label or path whose values are counted. */
 export interface FacetQuestion extends Question {
   readonly by: FacetBy;
   /** Only values that begin with this text are counted. */
