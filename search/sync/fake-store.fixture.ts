@@ -1,5 +1,5 @@
-// The writing half of a store, in memory, with a record of what it was asked to do. A row that is written with the very
-// same bytes does not count as written.
+// The writing methods of a store, in memory, with a record of their calls. A row that is written with the very same
+// bytes does not count as written.
 import { FencedError } from '../stores/fenced-error.ts';
 import type { Commit, IndexStore, ShardWriter, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';

@@ -159,7 +159,10 @@ function fenced({ shard, epoch }: ShardWriter): FencedError {
   return new FencedError(`shard ${shard} is written by another process since epoch ${epoch}: nothing was written`);
 }
 
-/** How many batches from the head of the queue can share a transaction: no two of them may name the same object. */
+/**
+ * How many batches from the head of the queue can share a transaction: no two of them may name the same object, and
+ * their size is limited.
+ */
 function countTogether(queue: readonly Waiting[]): number {
   let bytes = 0;
   let rows = 0;
