@@ -1,23 +1,27 @@
-// Who follows which clusters, for processes (replicas) that share one store. The clusters are divided into shards; a
-// lease lets one replica write a shard, for a term. All of it is kept by the store, on the store's clock.
+// Decides which process (replica) follows which clusters, for replicas that share one store. The clusters are divided
+// into shards; a lease lets one replica write a shard, for a term. The store keeps leases and terms, and measures all
+// times by its own clock.
 import type { ShardWriter } from './store.ts';
 
-/** What a replica says of itself with each heartbeat. */
+/** What a replica sends to the store with each heartbeat. */
 export interface Heartbeat {
-  /** Unique, also among processes that have ended. */
+  /** Name of the replica. No other process has it, also none that has ended. */
   readonly replica: string;
-  /** How much of the work it takes, compared with others; 1 is usual. */
+  /** The share of the work that the replica takes, relative to other replicas; 1 is usual. */
   readonly weight: number;
-  /** UIDs of all cluster records that it would follow. Absent: as it said before. */
+  /** UIDs of all cluster records that the replica would follow. Absent: the UIDs of the last heartbeat still hold. */
   readonly uids?: readonly string[];
-  /** Changes that it writes in a second, by shard. */
+  /** Changes per second that the replica writes, by shard number. */
   readonly rates: readonly number[];
 }
 
 export interface HeartbeatAnswer {
-  /** Another one than in the answer before: the replica was taken for dead since, and has no leases any more. */
+  /**
+   * Identifies the replica's row in the store. When it differs from the last answer, the store had taken the replica
+   * for dead, and all its leases are gone.
+   */
   readonly life: string;
-  /** False: `uids` are not known, and shall be sent. */
+  /** False when the store does not have the replica's `uids`: the next heartbeat must send them. */
   readonly knowsUids: boolean;
   /** Unix milliseconds of the store's clock while the heartbeat was answered. */
   readonly nowMs: number;
@@ -25,96 +29,105 @@ export interface HeartbeatAnswer {
 
 /** Who may write a shard. */
 export interface ShardState extends ShardWriter {
-  /** '' for nobody. */
+  /** Name of the replica that holds the lease; '' when none does. */
   readonly owner: string;
-  /** Who shall be the owner; '' for nobody. */
+  /** Name of the replica that shall hold the lease; '' when none shall. */
   readonly wanted: string;
-  /** Whether the owner has lately said that it lives. Without an owner: whether the last has just given it back. */
+  /**
+   * With an owner: whether its last heartbeat is recent. Without one: whether the last owner gave the lease back a few
+   * seconds ago, so that the next one is about to take it.
+   */
   readonly isHeld: boolean;
   /** True when this process holds the lease and the store has lost writes that it had acknowledged. */
   readonly hasLostWrites: boolean;
 }
 
-/** What is known when it is decided who follows what. */
+/** The state of replicas and shards, from which the owners of shards are decided. */
 export interface Situation {
-  /** Those that live and whose clusters are known. */
+  /** The living replicas that have sent the UIDs of their clusters. */
   readonly replicas: readonly {
     readonly name: string;
     readonly weight: number;
-    /** Its clusters, by shard. */
+    /** The number of clusters that the replica would follow in each shard, by shard number. */
     readonly known: readonly number[];
-    /** It has missed a heartbeat: it may have died. */
+    /** True when the replica has missed a heartbeat, so it may have died. */
     readonly isSilent: boolean;
   }[];
   readonly shards: readonly {
     readonly shard: number;
-    /** '' for nobody; also somebody who has died. */
+    /** Name of the replica that holds the lease, which may have died; '' when none does. */
     readonly owner: string;
-    /** '' for nobody; also somebody who has died. */
+    /** Name of the replica that shall hold the lease, which may have died; '' when none shall. */
     readonly wanted: string;
-    /** Rows that are kept. */
+    /** Number of rows stored in the shard. */
     readonly rows: number;
-    /** Changes in a second, as its owner says. */
+    /** Changes per second in the shard, as its owner reported them. */
     readonly rate: number;
-    /** An operator gave it to who is `wanted`: it is not moved to share the work better. */
+    /** True when an operator assigned the shard to the replica in `wanted`: the shard is not moved to balance load. */
     readonly isPinned?: boolean;
   }[];
   /** How many shards were moved from one living replica to another in the last ten seconds. */
   readonly lately: number;
 }
 
-/** Who shall own a shard from now on; '' for nobody. */
+/** A decision that replica `to` shall own a shard from now on; `to` is '' for none. */
 export interface Assignment {
   readonly shard: number;
   readonly to: string;
-  /** It is taken from a replica that lives. */
+  /** True when the shard is taken from a living replica. */
   readonly isMove: boolean;
 }
 
-/** What an owner says of one cluster. */
+/** What the owner of a shard publishes about one of the shard's clusters. */
 export interface ToldState extends ShardWriter {
   readonly uid: string;
-  /** Absent: as before. Of rows that are read: absent when unchanged since. */
+  /**
+   * JSON of the cluster's state without `numbers`. Written: absent when unchanged. Read: absent when unchanged since
+   * the stamp that the reader gave.
+   */
   readonly info?: string;
-  /** What changes all the time, integers. */
+  /** Times and counts of the state, which change all the time, as integers. */
   readonly numbers: readonly number[];
 }
 
 /** All methods reject with GatewayError INDEX_UNAVAILABLE while the store cannot answer. */
 export interface Leases {
   readonly shards: number;
-  /** @param uid of a cluster's record */
+  /** The number of the shard of a cluster. @param uid of the cluster's record */
   shardOf(uid: string): number;
-  /** Says that a replica lives, which makes its leases hold on. */
+  /** Sends a heartbeat, which renews the leases of the replica. */
   beat(heartbeat: Heartbeat): Promise<HeartbeatAnswer>;
-  /** All shards by number. Who has not said for long that it lives is taken for dead first. */
+  /**
+   * The states of all shards, sorted by number. First deletes replicas whose heartbeats have been missing for too long.
+   */
   look(): Promise<readonly ShardState[]>;
-  /** Names of the replicas that live, in order. */
+  /** Names of the living replicas, sorted. */
   replicas(): Promise<readonly string[]>;
   /**
-   * Gives a shard to a replica until that one ends; undefined: until now.
+   * Assigns a shard to a replica until that replica ends; undefined removes the assignment.
    * @returns false when no such replica lives, or when it knows no cluster of the shard
    */
   pin(shard: number, replica: string | undefined): Promise<boolean>;
   /**
-   * Decides who shall own what; one process at a time does, at most once a second.
-   * @returns false when another does or has just done it
+   * Decides which replicas shall own which shards. Only one process at a time does so, at most once a second.
+   * @returns false when another process is deciding, or did so within the last second
    */
   plan(decide: (situation: Situation) => readonly Assignment[]): Promise<boolean>;
   /**
-   * Takes those of the shards that are meant for the replica and that no other living one holds, each in a new term.
+   * Takes the leases of those `shards` that are meant for the replica and that no other living replica holds. Each
+   * lease gets a new term.
    */
   take(replica: string, shards: readonly number[]): Promise<readonly ShardWriter[]>;
-  /** Gives leases back, so that others can take them at once. */
+  /** Gives leases back, so that other replicas can take them at once. */
   release(leases: readonly ShardWriter[]): Promise<void>;
-  /** The replica ends and has given everything back. */
+  /** Removes a replica that ends and has given back its leases. */
   leave(replica: string): Promise<void>;
-  /** UIDs that any living replica would follow; undefined while one of them has not said which. */
+  /** UIDs of the clusters that any living replica would follow; undefined while a replica has not sent its UIDs. */
   registered(): Promise<ReadonlySet<string> | undefined>;
-  /** Says how clusters are followed. What is said without the lease, or of an older term, is ignored. */
+  /** Publishes how clusters are followed. States whose lease is not held, or is of an older term, are ignored. */
   tell(states: readonly ToldState[]): Promise<void>;
-  /** What was told after `stamp`; 0 for all of it. Stamps only grow. */
+  /** The states that were published after `stamp`; 0 gives all of them. Stamps only grow. */
   told(stamp: number): Promise<{ readonly stamp: number; readonly states: readonly ToldState[] }>;
-  /** Forgets what was told of clusters. */
+  /** Deletes the published states of clusters. */
   untell(uids: readonly string[]): Promise<void>;
 }

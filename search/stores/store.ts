@@ -33,8 +33,8 @@ export interface SyncPosition {
   /** When the cluster last confirmed the state (by an event, a bookmark or a list), in Unix milliseconds. */
   readonly confirmedAtMs: number;
   /**
-   * What a follower needs to go on from here, kept as it is; absent for nothing. With a position that has none, what
-   * was kept before is forgotten.
+   * Text that a follower needs to continue from this position, stored unchanged. A position without `resume` deletes
+   * the text that was stored before.
    */
   readonly resume?: string;
 }
@@ -57,8 +57,8 @@ export interface Commit {
 }
 
 /**
- * The right to write a shard of a shared store: the shard and the epoch of the lease that the writer holds. The last
- * statement of each write checks it. Left out for a store of one process.
+ * The right to write a shard of a shared store: the shard and the epoch of the lease that the writer holds. Each write
+ * checks it in its last statement. A store of one process needs no such right.
  */
 export interface ShardWriter {
   readonly shard: number;
@@ -207,7 +207,10 @@ export interface IndexStore {
    */
   readonly id: string;
   readonly limits: StoreLimits;
-  /** True: what it cannot answer now it can later, without being opened anew, as a database that is away. */
+  /**
+   * True for a store that can recover by itself from failed requests, such as a database that was unreachable. False:
+   * the store must be opened anew.
+   */
   readonly comesBack?: boolean;
 
   /** The stored types of one incarnation, or of all. There can be tens of thousands; stored-types.ts remembers them. */
@@ -234,9 +237,9 @@ export interface IndexStore {
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
   /**
-   * The number of rows.
-   * @throws GatewayError (rejects) with code BAD_REQUEST when `overBudget` is set and more bodies would have to be
-   *   read than a question may
+   * The number of rows that match the query and that the scope allows.
+   * @throws GatewayError (rejects) with code BAD_REQUEST when `overBudget` is set and more bodies would have to be read
+   *   than a question may
    */
   count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<Counted>;
   /**

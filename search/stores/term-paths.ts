@@ -21,7 +21,7 @@ export const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // Label selectors compare these in another way, so the body decides.
+  // Label selectors compare values in another way for these operators, so the body decides.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,

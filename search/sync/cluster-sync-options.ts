@@ -1,4 +1,4 @@
-// What following one cluster is given.
+// The options with which one cluster is followed, and their types.
 import type { IndexStore, ShardWriter, StoredType } from '../stores/store.ts';
 import type { StoredTypes } from '../stores/stored-types.ts';
 import type { ClusterChoice } from './discover/selection.ts';
@@ -13,24 +13,24 @@ export interface SyncLog {
   warn(fields: object, message: string): void;
 }
 
-/** What following needs of a store. */
+/** The methods of a store that following a cluster needs. */
 export type FollowedStore = Pick<IndexStore, 'types' | 'versions' | 'catalogVersion' | 'apply' | 'forget'>;
 
 export interface ClusterSyncOptions {
   readonly cluster: { readonly uid: string; readonly name: string };
   readonly asks: MemberAsks;
-  /** Which types are to be indexed. Called at each discovery, since the answer can change. */
+  /** Returns which types are to be indexed. Called at each discovery, since the answer can change. */
   readonly choice: () => ClusterChoice;
   readonly store: FollowedStore;
-  /** What the store keeps of all clusters. */
+  /** Returns the types of all clusters that the store contains. */
   readonly types: StoredTypes;
-  /** As whom rows of this cluster are written; undefined for a store of one process. */
+  /** The lease with which rows of this cluster are written; undefined for a store of one process. */
   readonly writer?: ShardWriter | undefined;
-  /** What the store has of this cluster: its state until the member is reached. */
+  /** The types of this cluster that the store contains. They are its state until the member cluster answers. */
   readonly stored: readonly StoredType[];
   /** Nothing of this cluster is written before this promise has settled. */
   readonly after: Promise<unknown>;
-  /** The gate for lists, which other clusters wait at, too. */
+  /** Limits how many lists run at the same time. All clusters of the process share it. */
   readonly lists: Gate;
   readonly timing: SyncTiming;
   readonly limits?: BatchLimits | undefined;

@@ -1,6 +1,6 @@
-// Follows one cluster: finds out which incarnation (life) of it exists, and reports its state to the index. Easy to get
-// wrong: when a cluster was set up anew behind the same address, every row of its former life must be deleted before
-// the first new row is written. Otherwise both lives would be listed as one cluster.
+// Follows one cluster: finds out which incarnation of it exists, and reports its state to the index. Easy to get wrong:
+// when a cluster was set up anew behind the same address, every row of its former incarnation must be deleted before
+// the first new row is written. Otherwise both incarnations would be listed as one cluster.
 import { FencedError } from '../stores/fenced-error.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
@@ -122,8 +122,8 @@ class FollowedCluster implements ClusterSync {
   }
 
   /**
-   * Deletes rows that are outdated: those from before this cluster was set up anew, and those of earlier clusters that
-   * had its name. With a lease only the former: the lease is for rows of this record.
+   * Deletes outdated rows: those of former incarnations of this cluster, and those of earlier clusters with the same
+   * name. With a lease, only the former are deleted, because the lease is valid only for rows of this cluster record.
    */
   async #forgetOthers(incarnation: Incarnation): Promise<void> {
     const { store, types, writer, cluster, log } = this.#options;
@@ -205,15 +205,18 @@ class FollowedCluster implements ClusterSync {
   }
 
   /**
-   * The state of a type while the cluster has a fault. Its rows cannot be read again now, so when they are not kept as
-   * the options want it, none of them is shown.
+   * The state of a type while the cluster has a fault. Rows that were stored with other options cannot be read again
+   * now, so a type with such rows is not shown.
    */
   #asChosen(state: TypeState): TypeState {
     if (!state.isChosen || isServedAsKept(state.type, this.#options.choice())) return state;
     return Object.freeze({ ...state, isChosen: false });
   }
 
-  /** An option that cannot be read comes first: nothing else matters until it is corrected. */
+  /**
+   * The fault to show. A fault in the cluster's options is shown first, because nothing is indexed until it is
+   * corrected.
+   */
   get #shownFault(): SyncFault | undefined {
     const { fault } = this.#options.choice();
     return fault === undefined ? this.#fault : { reason: 'InvalidOptions', message: `nothing is indexed: ${fault}` };

@@ -1,5 +1,5 @@
-// The writing half of a store, in memory, with a record of what it was asked to do. A row that is written with the very
-// same bytes does not count as written.
+// The writing methods of a store, in memory, with a record of their calls. A row that is written with the very same
+// bytes does not count as written.
 import { FencedError } from '../stores/fenced-error.ts';
 import type { Commit, IndexStore, ShardWriter, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
@@ -9,10 +9,12 @@ export interface FakeStore extends IndexStore {
   /** The JSON of each row of a type, by `namespace/name`. Rows of all clusters are included. */
   rows(type: ResourceType): Readonly<Record<string, string>>;
   readonly batches: WriteBatch[];
-  /** The term in which each shard may be written; writes that name another are fenced. */
+  /**
+   * The epoch in which each shard may be written, by shard number. Writes with another epoch reject with FencedError.
+   */
   readonly epochs: Map<number, number>;
   readonly forgotten: string[];
-  /** So many of the next calls of `forget` fail. */
+  /** How many of the next calls of `forget` fail. */
   forgetFaults: number;
   written: number;
   /** Called before each commit. A test can replace it to delay or fail commits. */

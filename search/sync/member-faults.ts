@@ -67,7 +67,7 @@ export function setbackOf(error: unknown, cluster: string, what: string): SyncSe
     return new SyncSetback('TakenOver', `cluster "${cluster}" is followed by another process now`, { cause: error });
   if (error instanceof GatewayError) {
     const reason = error.code === 'MEMBER_CREDENTIAL' ? 'Unauthorized' : 'Unavailable';
-    // The fault must stay the same while nothing changes, or every attempt would be a change for all who see it.
+    // The message must stay the same while nothing changes. Otherwise each attempt would count as a change of state.
     const { message } = (error instanceof BreakerOpen ? error.last : undefined) ?? error;
     return new SyncSetback(reason, message, { cause: error });
   }

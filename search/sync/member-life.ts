@@ -1,5 +1,5 @@
-// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
-// it.
+// Keeps the rows of one incarnation of a member cluster up to date: repeats discovery, and lists and watches the
+// selected types.
 import type { FencedError } from '../stores/fenced-error.ts';
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
@@ -28,7 +28,7 @@ export interface MemberLifeOptions extends ClusterSyncOptions {
   readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
   /** Called when all selected types are being listed or watched. */
   readonly onFollowed: () => void;
-  /** Another process writes the rows of this cluster now. */
+  /** Called when another process writes the rows of this cluster now. */
   readonly onFenced: (error: FencedError) => void;
 }
 

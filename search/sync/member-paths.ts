@@ -3,7 +3,9 @@
 import type { ResourceType, TypeInfo } from '../types.ts';
 import type { TypeFilter } from './sync-types.ts';
 
-/** Most excluded names in one field selector. The others are passed over on arrival. */
+/**
+ * The most names that one field selector excludes. Objects with further excluded names are dropped when they arrive.
+ */
 const mostExcluded = 100;
 
 /**

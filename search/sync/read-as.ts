@@ -6,7 +6,7 @@ import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
 import { ownCredential } from './sync-types.ts';
 
-/** The ways to send requests to one member cluster. */
+/** The functions that send requests to one member cluster, with one or two identities. */
 export interface MemberAsks {
   readonly ask: AskMember;
   /** The identity that `ask` uses; `portcullis:index` when absent. */

@@ -6,7 +6,7 @@ import type { Incarnation } from '../types.ts';
 
 const lookEveryMs = 200;
 
-/** What {@link rowsGone} asks. */
+/** The options of {@link rowsGone}. */
 export interface RowsGoneOptions {
   readonly types: StoredTypes;
   /** False for a cluster whose record is gone. */

@@ -1,5 +1,5 @@
-// Lets questions wait a moment soon after a start, until what is read for the first time is there: an answer without it
-// would be a beginning only.
+// Delays queries for a moment soon after a start, until the first lists are complete. Otherwise answers would contain
+// only a part of the rows.
 import type { ClusterState } from './sync-types.ts';
 import type { SyncView } from './sync-view.ts';
 

@@ -113,7 +113,7 @@ class SharedSync implements SyncHandle {
     this.#isClosed = true;
     this.#endMessages();
     for (const timer of [this.#asking, this.#telling, this.#gathering]) clearTimeout(timer);
-    // A process that has not begun to follow has nothing to wait for.
+    // When following has not begun, `#starting` may never resolve, so it is not awaited.
     if (this.#own !== undefined || this.#isBeginning) await this.#starting;
     await this.#own?.close();
   }

@@ -94,7 +94,7 @@ export interface SyncHandle {
   onChange(listener: () => void): () => void;
   /**
    * Deletes the rows of a cluster and reads it anew. Resolves when the rows are gone, with false when this process does
-   * not follow the cluster. Rejects when they could not be deleted; the cluster is followed on.
+   * not follow the cluster. Rejects when they could not be deleted; the cluster is still followed then.
    * @param uid of the cluster's record
    */
   rebuild(uid: string): Promise<boolean>;

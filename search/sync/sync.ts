@@ -29,20 +29,23 @@ export interface SyncOptions {
   /** Makes the functions that send requests to a cluster: `makeAsks`, or a fake in tests. */
   readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: FollowedStore;
-  /** What the store keeps, where others ask for it, too. */
+  /** The stored types, when the caller reads them, too, and shares what it remembers. Absent: they are read here. */
   readonly types?: StoredTypes;
   /**
-   * As whom the rows of a cluster are written, by the UID of its record. Undefined: another process writes them, so the
-   * cluster is not followed here, and its rows are not forgotten. Absent for a store of one process.
+   * Returns the lease with which rows of a cluster are written, by the UID of its record. Undefined: another process
+   * writes them, so the cluster is not followed here, and its rows are not deleted. Absent for a store of one process.
    */
   readonly writerOf?: (uid: string) => ShardWriter | undefined;
   /**
-   * True: rows of clusters that are unknown or go are kept. Who knows the clusters of all processes forgets them
-   * (shards/unregistered.ts).
+   * True when rows of unknown and removed clusters are kept here. In a shared store they are deleted only when no
+   * process knows the cluster (shards/unregistered.ts).
    */
   readonly keepsUnknown?: boolean;
   readonly selection: Selection;
-  /** The gate for the lists of all clusters; one of its own, for {@link listsAtOnce}, where absent. */
+  /**
+   * Limits how many lists run at the same time, over all clusters. Absent: a gate for {@link listsAtOnce} lists is
+   * made.
+   */
   readonly lists?: SharedGate;
   readonly log: SyncLog;
   readonly timing?: Partial<SyncTiming>;
@@ -56,7 +59,7 @@ export interface SyncOptions {
 /** A new cluster waits a random time before its first request, up to this many milliseconds for each known cluster. */
 const spreadMs = 5;
 const longestSpreadMs = 5_000;
-/** A process reads so many lists at once. */
+/** How many lists a process reads at the same time. */
 export const listsAtOnce = 16;
 
 interface Entry {
@@ -164,7 +167,7 @@ class FollowedClusters implements SyncHandle {
     if (isSame) return;
     this.#logFault(spec, choice);
     entry.sync.reconsider();
-    // Which of its types are served, also while it cannot be reached.
+    // The choice also decides which types are served while the cluster cannot be reached, so listeners are called now.
     this.#changed();
   }
 
@@ -203,7 +206,7 @@ class FollowedClusters implements SyncHandle {
     this.#options.log.warn(fields, 'index: nothing of a cluster is indexed, since an option of it cannot be read');
   }
 
-  /** Stops following a cluster and deletes its rows, unless others decide about them. */
+  /** Stops following a cluster and deletes its rows, unless `keepsUnknown` is set. */
   #end({ uid, name }: ClusterSpec): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
@@ -217,8 +220,8 @@ class FollowedClusters implements SyncHandle {
   }
 
   /**
-   * Forgets until it succeeds or this is closed: rows that stayed would be in answers, and a PediaCluster would never
-   * end.
+   * Repeats `forget` until it succeeds or this object is closed. Otherwise rows of a removed cluster would stay in
+   * answers, and the deletion of a PediaCluster would never complete.
    * @param of which rows, for the log
    */
   async #insist(of: object, forget: () => Promise<void>): Promise<void> {
@@ -272,7 +275,7 @@ class FollowedClusters implements SyncHandle {
     return writerOf === undefined || writerOf(uid) !== undefined;
   }
 
-  /** A thousand clusters are not asked in the same moment. */
+  /** Waits a random time, so that a thousand clusters are not asked in the same moment. */
   #spread(): Promise<void> {
     const { clusters, random } = this.#options;
     const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
@@ -284,12 +287,12 @@ class FollowedClusters implements SyncHandle {
   }
 }
 
-/** The UID of the record an incarnation's id begins with. */
+/** The UID of the cluster record, which is the first part of an incarnation's id. */
 function uidOf(incarnation: string): string {
   return incarnation.slice(0, incarnation.lastIndexOf('/'));
 }
 
-/** Whether an incarnation's id begins with the UID of that record. */
+/** Whether an incarnation belongs to the cluster record with this UID. */
 function isOf(incarnation: string, uid: string): boolean {
   return incarnation.startsWith(`${uid}/`);
 }

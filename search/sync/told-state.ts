@@ -1,8 +1,8 @@
-// The state of a cluster that another process follows, as it was told.
+// The state of a cluster that another process follows, as that process has published it.
 import { typeKey, type TypeKey } from '../types.ts';
 import type { ClusterState, PartState, TypeState } from './sync-types.ts';
 
-/** What was told of one cluster. */
+/** The published state of one cluster, with its types by key. */
 export interface ToldState {
   readonly state: ClusterState;
   readonly types: ReadonlyMap<TypeKey, TypeState>;
@@ -12,7 +12,7 @@ export function toldState(state: ClusterState): ToldState {
   return { state, types: new Map(state.types.map((each) => [typeKey(each.type), each])) };
 }
 
-/** What of it concerns these types; see {@link PartState}. */
+/** The part of a published state that concerns these types; see {@link PartState}. */
 export function partOf({ state, types: known }: ToldState, types: ReadonlySet<TypeKey>): PartState {
   const { cluster, incarnation, fault } = state;
   const isCurrent = (type: TypeState): boolean =>

@@ -1,4 +1,5 @@
-// The tests that every store must pass. The test of each store calls this with a function that opens one.
+// The tests that every store must pass. The test file of each store calls `conformance` with a function that opens that
+// store.
 import { testFences } from './fences.fixture.ts';
 import { testLife } from './life.fixture.ts';
 import { testRandomQuestions } from './random-questions.fixture.ts';

@@ -27,7 +27,7 @@ export function testVersions(name: string, open: OpenStore): void {
         const some = await Promise.all([
           tested.store.readPoint(),
           tested.store.list(allOf(pods), life.scope, {}),
-          // A look-up of one object takes another way through the store.
+          // Names one object completely, which a store may answer with other code than a list of many.
           tested.store.list(
             { ...allOf(pods), clusters: ['one'], namespaces: ['default'], names: ['a'] },
             life.scope,

@@ -18,13 +18,13 @@
 // - `follow`: what is known about a type in an incarnation, and up to which resourceVersion it was followed.
 // - `shard`: which process may write a shard (`owner`), in which term (`epoch`) and since when (`taken`; without an
 // owner: since when it has had none), and which process shall write it (`wanted`, changed at `moved`). `writes` counts
-// the transactions of its owners, who notice by it when some were lost. Terms, stamps and versions of the catalog are
-// times: one that was given out and lost, with the server that gave it out, is never given out again.
+// the transactions of its owners, who notice by it when some were lost. Epochs, stamps and versions of the catalog are
+// taken from the clock, so a value that was lost together with a server is not given out again by the next server.
 // - `replica`: a row for each process that may follow clusters. Its leases hold until `until`, by the database's clock.
 // `known` counts its clusters, and `rates` the changes it writes per second, both by shard.
 // - `planner`: locked by the process that decides about `wanted`.
-// - `told`: what owners publish of how clusters are followed. `stamp` is taken from the only row of `told_stamp`, which
-// is locked until the commit is visible, so that whoever sees a stamp sees all before it.
+// - `told`: the states of clusters that owners of shards publish. `stamp` is taken from the only row of `told_stamp`,
+// which is locked until the commit is visible, so that whoever sees a stamp sees all before it.
 // - `sequencer`: one row, locked as the last step of each commit with changes. Whoever reads `last` sees all changes up
 // to it. `rights` is the newest change of an RBAC object. `catalog` grows with each new type, incarnation or followed
 // type.
@@ -147,7 +147,7 @@ CREATE TABLE change_body (
 `;
 }
 
-/** Several processes follow clusters, each of them some. */
+/** Version 2: the columns and tables with which several processes share the clusters among them. */
 const secondForm = `
 ALTER TABLE follow ADD COLUMN resume text NOT NULL DEFAULT '';
 ALTER TABLE shard DROP COLUMN until, ADD COLUMN wanted text NOT NULL DEFAULT '', ADD COLUMN moved timestamptz;
@@ -167,8 +167,8 @@ CREATE INDEX told_by_stamp ON told (stamp);
 `;
 
 /**
- * A function that fails. A write calls it when its writer no longer owns the shard: the server then skips the rest of
- * the write, which was sent together with its COMMIT.
+ * Version 4: a function that raises an error. A write calls it when its writer no longer owns the shard: the server
+ * then skips the rest of the write, which was sent together with its COMMIT.
  */
 const fourthForm = `
 CREATE FUNCTION refuse_lost(lost text) RETURNS bool LANGUAGE plpgsql AS $$
@@ -199,7 +199,7 @@ export interface MigrationContext {
 }
 
 /**
- * SQL that migrates the tables from version `i` to version `i + 1`. There is no way back, and a step must not change
+ * SQL that migrates the tables from version `i` to version `i + 1`. A migration cannot be undone, and must not change
  * what an older program still reads.
  */
 export const migrations: readonly ((context: MigrationContext) => string)[] = [

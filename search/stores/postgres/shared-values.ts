@@ -1,5 +1,5 @@
-// Small values that all processes of an index must have alike, or keep for one another: the key of continue tokens, and
-// what clusters said of their authorizers. They are in the database, so that no process needs a folder of its own.
+// Small values that all processes of an index share: the key of continue tokens, and what is known about the
+// authorizers of clusters. They are in the database, so that no process needs a folder of its own.
 import type { Database } from './connection/database.ts';
 
 export class SharedValues {
@@ -9,14 +9,19 @@ export class SharedValues {
     this.#database = database;
   }
 
-  /** Undefined when nobody has kept one. @throws GatewayError (rejects), as all here, while the database is away */
+  /**
+   * The stored value; undefined when there is none.
+   * @throws GatewayError (rejects) while the database cannot answer, as every method of this class does
+   */
   async read(name: string): Promise<Buffer | undefined> {
     const text = `SELECT value FROM ${this.#database.schema}.shared_value WHERE name = $1`;
     const [row] = await this.#database.query<[Buffer]>(text, [name]);
     return row?.[0];
   }
 
-  /** Keeps a value unless there is one. Resolves with the one that is kept, which every process gets. */
+  /**
+   * Stores a value unless one is stored already. Resolves with the stored value, which is the same for every process.
+   */
   async keepFirst(name: string, value: Buffer): Promise<Buffer> {
     const kept = await this.read(name);
     if (kept !== undefined) return kept;
@@ -25,7 +30,7 @@ export class SharedValues {
     return (await this.read(name))!;
   }
 
-  /** Puts another in the place of a value, while no other process can. */
+  /** Replaces a stored value with the result of `change`. Other processes cannot change the value meanwhile. */
   async change(name: string, change: (kept: Buffer) => Buffer): Promise<void> {
     await this.keepFirst(name, Buffer.alloc(0));
     await this.#database.transaction(async (client) => {

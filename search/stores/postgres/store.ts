@@ -47,30 +47,30 @@ export interface PostgresStoreOptions extends DatabaseOptions {
   readonly onTrouble?: (message: string) => void;
 }
 
-/** An index in PostgreSQL, with what only such a one has. */
+/** An index in PostgreSQL, with its leases and shared values, which other stores do not have. */
 export interface PostgresStore extends IndexStore {
-  /** Which process writes what. */
+  /** The leases that say which process may write which shard. */
   readonly leases: Leases;
   readonly shared: SharedValues;
-  /** How it stands, as of its last question to the database, a quarter of a second ago. */
+  /** The state of the database connection, as of the last poll, a quarter of a second ago at most. */
   status(): DatabaseStatus;
 }
 
-/** How a process and its database get on. Counts are of this process since it opened the store. */
+/** How well a process and its database work together. Counts began when this process opened the store. */
 export interface DatabaseStatus {
   /** `host:port/database as user`. */
   readonly name: string;
-  /** Form of the tables. */
+  /** Version of the tables. */
   readonly form: number;
   /** Why the database does not answer, with what to do; undefined when it answers. */
   readonly fault: string | undefined;
-  /** Milliseconds since it last said which change is the newest. */
+  /** Milliseconds since the database last answered which change is the newest. */
   readonly lagMs: number;
-  /** Age of the oldest change from which a watch can go on, milliseconds; as of a minute ago. */
+  /** Age in milliseconds of the oldest change from which a watch can continue, as of a minute ago at most. */
   readonly logAgeMs: number;
-  /** Connections of the pool, and questions that wait for one. */
+  /** Connections of the pool, and the number of queries that wait for one. */
   readonly pool: { readonly open: number; readonly idle: number; readonly waiting: number };
-  /** Transactions that changed something. */
+  /** Number of transactions that changed something. */
   readonly commits: number;
   /** Milliseconds that writes spent on numbers of the sequencer, most of it waiting for other commits. */
   readonly sequencerWaitMs: number;

@@ -1,6 +1,6 @@
-// Types, incarnations and namespace slots with their numbers, in memory. It translates the numbers in rows to names,
-// and grants to ranges of numbers. Nothing is removed while the index is open, because the log still contains the
-// numbers of deleted things.
+// The catalog: types, incarnations and namespace slots with their numbers, in memory. It translates the numbers in rows
+// to names, and grants to ranges of numbers. Nothing is removed while the index is open, because the log still contains
+// the numbers of deleted types and incarnations.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';

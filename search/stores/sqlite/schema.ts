@@ -113,7 +113,7 @@ export const migrations: readonly ((db: DatabaseSync) => void)[] = [
       `INSERT INTO meta SELECT '${metaKey.rights}', value FROM meta WHERE key = '${metaKey.sequence}';
       INSERT INTO meta VALUES ('${metaKey.types}', 0)`,
     ),
-  // Version 3 kept nothing that a follower noted with its position.
+  // Version 3 had no column for the text that a follower stores with its position (`SyncPosition.resume`).
   (db) => void db.exec(`ALTER TABLE follow ADD COLUMN resume TEXT NOT NULL DEFAULT ''`),
 ];
 

@@ -10,7 +10,7 @@ import type { Transaction } from './transaction.ts';
 import { narrowNamespaces } from '../narrow-namespaces.ts';
 import type { Piece } from './sql.ts';
 
-/** What a query means for one type. */
+/** A query compiled for one type: the rows that the user may see, and the conditions on them. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
@@ -45,7 +45,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** One condition that is true when all of them are; '1' for an empty list. */
+/** Joins conditions into one that is true when all of them are true; '1' for an empty list. */
 export function whereOf(pieces: readonly Piece[]): Piece {
   if (pieces.length === 0) return { text: '1', values: [] };
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };

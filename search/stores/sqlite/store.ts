@@ -137,7 +137,7 @@ export async function startWriter(
   }
 }
 
-/** The calls to the writer, and what the file says about itself. */
+/** The calls to the writer, and the properties of the opened file. */
 export interface StoreParts extends Pick<Connections, 'writer' | 'newest'> {
   readonly opened: Opened;
 }

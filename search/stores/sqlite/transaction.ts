@@ -1,5 +1,5 @@
 // One read transaction: its statements, and the state of the index that it sees. Numbers of terms are valid in one
-// transaction only; an answer that takes several reads them again in each.
+// transaction only; an answer that takes several transactions reads the numbers again in each of them.
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';

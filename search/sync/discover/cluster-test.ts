@@ -1,10 +1,10 @@
-// Which clusters a setting is for: names, or a label selector.
+// Tests whether a setting applies to a cluster. The setting names its clusters, or selects them by a label selector.
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 
 /**
- * Makes the test of clusters.
+ * Makes the function that tests whether a setting applies to a cluster.
  * @param clusters names separated by commas, or a label selector; undefined and '' mean all clusters
  * @throws GatewayError BAD_REQUEST for a selector that cannot be read
  */

@@ -15,7 +15,7 @@ type OptionName = (typeof optionNames)[number];
 /** The prefix of the annotations. */
 export const optionPrefix = 'index.portcullis.io/';
 
-/** Options as they are written: a list of entries each. */
+/** The options as text, not parsed yet: each is a list of entries. */
 export type WrittenOptions = { readonly [Name in OptionName]?: readonly string[] | undefined };
 
 /** Objects that are not indexed. Without namespaces and names: the whole type. */
@@ -44,7 +44,7 @@ export interface IndexOptions {
 
 export const noOptions: IndexOptions = Object.freeze({ exclude: [], select: [], prune: [] });
 
-/** All options together; each of them applies. */
+/** Joins options from several places. All of them apply. */
 export function joinedOptions(all: readonly IndexOptions[]): IndexOptions {
   const [first] = all;
   if (first === undefined) return noOptions;
@@ -82,9 +82,9 @@ const mostEntries = 256;
 export type AnnotatedOptions =
   | { readonly options: IndexOptions }
   | {
-      /** For everybody who may see the cluster: it quotes nothing. */
+      /** The message for everybody who may see the cluster. It quotes nothing from the annotations. */
       readonly fault: string;
-      /** For the log. */
+      /** The message for the log, which may quote the annotations. */
       readonly detail: string;
     };
 
@@ -144,7 +144,7 @@ export function filterOf(entry: string, braces: NonNullable<ReturnType<typeof pa
   return { ...(namespaces && { namespaces }), ...(names && { names }), ...(labels !== undefined && { labels }) };
 }
 
-/** Names become parts of request paths and of field selectors. */
+/** The form of names that may be given, since they become parts of request paths and of field selectors. */
 const nameForm = /^[A-Za-z0-9]([-A-Za-z0-9_.:]{0,251}[A-Za-z0-9])?$/;
 
 function requireNames(entry: string, ...lists: readonly (readonly string[] | undefined)[]): void {

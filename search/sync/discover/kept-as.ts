@@ -8,7 +8,7 @@ import type { TypeFilter } from '../sync-types.ts';
 const documentForm = 1;
 
 /**
- * How rows are kept.
+ * Returns the text that is stored with a type and says how its rows are kept.
  * @param paths the paths that can be searched
  * @param pruned fields that are dropped
  */
@@ -21,7 +21,7 @@ export function keptAsOf(
   return JSON.stringify([documentForm, paths, redacts, filter, ...(pruned.length === 0 ? [] : [pruned])]);
 }
 
-/** Whether rows were kept under this filter and without these fields, whatever their form. */
+/** Whether rows were kept with this filter and without these fields. The version of their form does not matter. */
 export function isKeptUnder(keptAs: string, filter: TypeFilter, pruned: readonly string[]): boolean {
   const [, , , kept = {}, without = []] = JSON.parse(keptAs) as readonly unknown[];
   return JSON.stringify([kept, without]) === JSON.stringify([filter, pruned]);

@@ -6,7 +6,7 @@ import type { TypeFilter } from '../sync-types.ts';
 import type { IndexOptions } from './index-options.ts';
 import { isMeant, type NamedResource } from './resource-entries.ts';
 
-/** What the options leave of a type. */
+/** The part of a type that options leave to be indexed. */
 export interface Narrowed {
   readonly filter: TypeFilter;
   /** Fields that are dropped before objects are stored, sorted. */
@@ -20,7 +20,7 @@ const twins: ReadonlyMap<TypeKey, TypeKey> = new Map([
 ]);
 
 /**
- * What the options leave of a type.
+ * Returns the part of a type that the options leave to be indexed.
  * @param chosen the filter with which the type was chosen
  * @returns undefined when nothing of it is to be indexed
  */
@@ -32,7 +32,7 @@ export function narrowed(type: TypeInfo, chosen: TypeFilter, options: IndexOptio
   if (exclusions.some(({ namespaces, names }) => namespaces === undefined && names === undefined)) return undefined;
   const selects = options.select.filter(concerns).map(({ filter }) => filter);
   const pruned = distinct(options.prune.filter(concerns).flatMap((each) => each.fields));
-  // Rows are listed anew when their filter is written otherwise, so it stays as it is.
+  // The filter stays exactly as it is: if it were written in another way, all rows would be listed anew.
   if (selects.length === 0 && exclusions.length === 0) return { filter: chosen, pruned };
   const filter = joined(
     [chosen, ...selects],
@@ -47,7 +47,7 @@ function twinOf(type: TypeInfo): TypeInfo | undefined {
   return twin === undefined ? undefined : { ...type, group: twin.slice(twin.indexOf('.') + 1) };
 }
 
-/** One filter that accepts what all of these accept; undefined when that can be nothing. */
+/** Joins filters into one that accepts what all of them accept; undefined when nothing could pass it. */
 function joined(
   filters: readonly TypeFilter[],
   notNamespaces: readonly string[],
@@ -72,7 +72,7 @@ function joined(
   };
 }
 
-/** The names that are in each of the lists that there are, without `not`; undefined when there is no list. */
+/** The names that occur in every list, without those in `not`. Undefined lists are ignored; undefined when all are. */
 function common(
   lists: readonly (readonly string[] | undefined)[],
   not: readonly string[],
@@ -89,8 +89,8 @@ function distinct(names: readonly string[]): readonly string[] {
 const decisiveFields: ReadonlySet<string> = new Set(['rules', 'roleRef', 'subjects', 'aggregationRule']);
 
 /**
- * Whether a type that decides access can be shown as the options leave it. Such a type is always kept whole, so it
- * cannot be narrowed: it is not shown rather than shown with more than was meant.
+ * Whether a type that decides access may appear in answers. Its objects are always stored whole, because access is
+ * decided with them. So when options would leave out objects or fields of it that matter, the type is not shown at all.
  */
 export function canBeShownWhole({ group, namespaced }: TypeInfo, { filter, pruned }: Narrowed): boolean {
   const { namespaces, notNamespaces, ...others } = filter;

@@ -64,7 +64,9 @@ export function wordsOf(text: string | undefined): readonly string[] | undefined
   return text?.split(/\s+/);
 }
 
-/** Whether a name is this very type: plural or singular, in any case, as PediaClusters may write it. */
+/**
+ * Whether a name means exactly this type: plural or singular, in upper or lower case, as PediaClusters may write it.
+ */
 export function isNamed(type: TypeInfo, { group, resource }: NamedResource): boolean {
   if (group !== type.group && group !== '*') return false;
   const name = resource.toLowerCase();

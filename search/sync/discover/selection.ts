@@ -33,14 +33,14 @@ export interface ClusterChoice {
   readonly allCustomResources: boolean;
   /** True when these are the default resources. Then it is no fault when a cluster lacks one of them. */
   readonly isDefault?: boolean;
-  /** What narrows the choice; absent where nothing does. */
+  /** The options that narrow the choice; absent when there are none. */
   readonly options?: IndexOptions;
   /**
-   * Why nothing of the cluster is indexed but what decides access: an option of the cluster cannot be read. It quotes
-   * nothing.
+   * Set when an option of the cluster cannot be read, and says why. Then only the types that decide access are stored.
+   * The text quotes nothing from the option.
    */
   readonly fault?: string;
-  /** The fault for the log, in more words. */
+  /** The fault in more words, for the log; it may quote the option. */
   readonly faultDetail?: string;
 }
 
@@ -131,7 +131,7 @@ export function makeSelection(
   };
 }
 
-/** What is chosen before options narrow it. */
+/** The choice for a cluster before options narrow it. */
 function wideChoice({ labels, indexing }: ClusterSpec, choice: ClusterChoice): ClusterChoice | undefined {
   const label = labels[resourcesLabel];
   if (label !== undefined && label !== '') return labelChoice(label);
@@ -237,8 +237,8 @@ function choiceFor(type: TypeInfo, { resources, allCustomResources }: ClusterCho
 }
 
 /**
- * What of a cluster is indexed; undefined for nothing, also where another cluster has its name, or is the same one and
- * is indexed.
+ * What is indexed of a cluster. Undefined when the cluster is not selected, when its name belongs to another cluster,
+ * or when it is the same cluster as another one that is indexed.
  */
 export function choiceOf(spec: ClusterSpec, selection: Selection): ClusterChoice | undefined {
   if (spec.problem?.reason === 'NameConflict') return undefined;

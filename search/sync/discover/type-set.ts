@@ -29,10 +29,10 @@ export interface TypeSetOptions extends Pick<
 > {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
-  /** The ways to send requests to the member cluster. Each type chooses between them separately. */
+  /** The functions that send requests to the member cluster. Each type chooses between their identities separately. */
   readonly asks: MemberAsks;
   readonly store: Pick<IndexStore, 'types' | 'versions' | 'apply' | 'forget'>;
-  /** The gate for the lists of all clusters. */
+  /** Limits how many lists run at the same time, for all clusters together. */
   readonly lists: Gate;
   readonly timing: SyncTiming;
   /**
@@ -71,7 +71,7 @@ interface Followed {
   readonly reader: MemberReader;
   readonly filter: TypeFilter;
   readonly signature: string;
-  /** The identity that reads changed after the type was listed, so the type must be listed again. */
+  /** True when another identity reads the type now than when it was listed, so it must be listed again. */
   isOutdated: boolean;
 }
 

@@ -44,9 +44,9 @@ interface Found {
   dataCount: number;
   metadata?: Gap;
   annotations?: Gap;
-  /** The annotations are replaced as a whole: they are null, or pruned. */
+  /** True when the annotations are replaced as a whole, because they are null or pruned. */
   replacesAnnotations?: boolean;
-  /** A field was there that options prune. */
+  /** True when the object had a field that options prune. */
   isPruned?: boolean;
   version?: Edit;
 }

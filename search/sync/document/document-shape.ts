@@ -11,7 +11,7 @@ export type Role =
   | 'pass'
   /** Remove the key and its value. */
   | 'cut'
-  /** The same, of a field that options prune: the copy then lacks something that its cluster has. */
+  /** Remove the key and its value because options prune the field, and note that the copy lacks something. */
   | 'prune'
   /** Remove the `data` of a Secret, but count its keys. */
   | 'data'
@@ -36,7 +36,7 @@ export const slots = [
 ] as const;
 export type Slot = (typeof slots)[number];
 
-/** A key of the object that is treated in a special way when the object's bytes are read. */
+/** A key that needs special treatment when the bytes of its object are read. */
 export interface TrackedKey {
   readonly text: string;
   readonly bytes: Buffer;

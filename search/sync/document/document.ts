@@ -22,8 +22,8 @@ export interface DocumentOptions {
    */
   readonly redacts: boolean;
   /**
-   * Paths of further fields to remove. The copy of an object that had one cannot be written back either, and says what
-   * it lacks.
+   * Paths of further fields to remove. The copy of an object that had such a field gets another resourceVersion, so
+   * that it cannot be written back, and an annotation that says what is missing.
    */
   readonly pruned?: readonly string[];
 }

@@ -47,7 +47,9 @@ export interface BatcherOptions {
   readonly waitMs: number;
   readonly positionEveryMs: number;
   readonly waits: Backoff;
-  /** Aborted when reading from the member cluster has ended; then waits for room end. */
+  /**
+   * Aborted when reading from the member cluster has ended. Changes that wait for room in the byte budget then fail.
+   */
   readonly reading: AbortSignal;
   /** Aborted when a failed commit shall not be tried again. */
   readonly signal: AbortSignal;
@@ -62,7 +64,7 @@ export interface BatcherOptions {
    * resourceVersion were not. The type must be listed again.
    */
   readonly onFull: () => void;
-  /** Another process writes this cluster: nothing of the batch was taken, and nothing will be. */
+  /** Called when another process writes this cluster: nothing of the batch was written, and no later batch will be. */
   readonly onFenced: (error: FencedError) => void;
   readonly limits?: BatchLimits;
 }

@@ -1,6 +1,6 @@
-// Limits: how many lists run at once, of one cluster and of the process, and how many bytes of a cluster wait for the
-// index store. Batches are
-// committed by their own timers. So a reader that waits for room does not prevent the commits that make room.
+// Limits how many lists run at once, of one cluster and of the process, and how many bytes of a cluster wait for the
+// index store. Batches are committed by their own timers, so a reader that waits for room does not prevent the commits
+// that make room.
 
 /** Lets only a limited number of tasks run at the same time. */
 export interface Gate {
@@ -32,7 +32,9 @@ export function makeGate(places: number): Gate {
 
 /** A gate that several clusters share. */
 export interface SharedGate {
-  /** The gate for tasks of one cluster. When a place is free, the cluster with the fewest running tasks is next. */
+  /**
+   * The gate for tasks of one cluster. When another task may run, the cluster with the fewest running tasks is next.
+   */
   of(cluster: string): Gate;
 }
 
@@ -55,7 +57,7 @@ export function makeSharedGate(places: number): SharedGate {
       waiting.clear();
       return;
     }
-    // Last among those with as many.
+    // Puts the cluster at the end of the queue, behind others with as many running tasks.
     waiting.delete(next[0]);
     waiting.set(...next);
     count(next[0], 1);

@@ -37,7 +37,7 @@ async function confirm(following: Following): Promise<string> {
 
 /**
  * While a watch is open and brings nothing, asks the cluster regularly whether the rows are still up to date.
- * @returns a function that ends this
+ * @returns a function that stops asking
  */
 export function confirmWhileQuiet(following: Following, hasNews: () => boolean): () => void {
   const { timing, now } = following.options;

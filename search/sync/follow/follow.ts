@@ -64,7 +64,7 @@ async function recover(following: Following, error: unknown, doing: Step): Promi
     return 'list';
   }
   if (error instanceof OtherIncarnation || batcher.failure instanceof FencedError) {
-    // This follower is about to be closed.
+    // After a fenced write or with another incarnation, this follower is about to be closed.
     await pause(longestPauseMs, signal);
     return 'list';
   }

@@ -32,7 +32,7 @@ export interface FollowOptions {
   readonly reader: DocumentReader;
   readonly ask: AskMember;
   readonly store: Pick<IndexStore, 'apply' | 'versions'>;
-  /** As whom it is written; undefined for a store of one process. */
+  /** The lease with which rows are written; undefined for a store of one process. */
   readonly writer?: ShardWriter | undefined;
   readonly lists: Gate;
   readonly budget: ByteBudget;
@@ -43,9 +43,9 @@ export interface FollowOptions {
   readonly verify: () => Promise<void>;
   /** Called with each object of a list and each change, in the bytes that the member cluster sent. */
   readonly onObject?: ((type: 'there' | 'gone', object: Buffer) => void) | undefined;
-  /** Called when phase or fault changed. */
+  /** Called when the phase or the fault of the type has changed. */
   readonly onState: () => void;
-  /** Another process writes this cluster now: the follower waits until it is closed. */
+  /** Called when another process writes this cluster now. The follower then does nothing until it is closed. */
   readonly onFenced: (error: FencedError) => void;
   readonly timing: SyncTiming;
   readonly limits?: BatchLimits | undefined;
@@ -187,8 +187,8 @@ export class Following {
   }
 
   /**
-   * What to commit with the rows that were read so far, so that another process can go on from there.
-   * @param confirmedAtMs Unix milliseconds
+   * The position to commit with the rows that were read so far. Another process can resume the watch from it.
+   * @param confirmedAtMs when the rows were up to date, in Unix milliseconds
    */
   positionAt(confirmedAtMs: number): SyncPosition {
     const { resourceVersion, seen } = this;
@@ -218,21 +218,22 @@ export class Following {
   }
 
   /**
-   * Stops reading; commits what was read once `ended` resolves, waiting at most `graceMs` for the store. Nothing is
-   * given to the store after that: rows may be forgotten then.
+   * Stops reading. Once `ended` resolves, commits what was read, waiting at most `graceMs` milliseconds for the store.
+   * Nothing is written afterwards, so the caller may delete the rows.
+   * @param ended resolves when no more events are processed
    */
   async close(ended: Promise<void>, graceMs: number): Promise<void> {
     this.#reading.abort();
-    // What the store refuses now is read again by the next follower.
+    // Rows that the store refuses now are read again by the next follower.
     const flushed = ended.then(() => this.batcher.flush()).catch(() => undefined);
-    // A store that does not answer must not keep the process.
+    // The wait is limited, so that a store that does not answer cannot keep the process from ending.
     await Promise.race([flushed, pause(graceMs, this.#writing.signal)]);
     this.#writing.abort();
     this.#phase = 'stopped';
   }
 }
 
-/** What `positionAt` has noted; undefined for nothing, and for what another program has noted. */
+/** Parses the `resume` text that `positionAt` wrote; undefined for a missing text and for one in another format. */
 function readSeen(resume: string | undefined): SeenObject | undefined {
   if (resume === undefined) return undefined;
   try {

@@ -1,22 +1,23 @@
-// Decides which replica shall follow which shard. A shard stays where it is while that is well enough: each move ends
-// watches at one replica and begins them at another. Which replica is asked first for a shard depends on both names
-// alone (rendezvous hashing), so that a replica that comes takes from all others alike.
+// Decides which replica shall follow which shard. A shard stays with its replica while the load is balanced well
+// enough, because each move ends watches at one replica and begins them at another. The order in which replicas are
+// considered for a shard depends only on the replica's name and weight and the shard's number (rendezvous hashing), so
+// that a new replica takes shards from all others alike.
 import { createHash } from 'node:crypto';
 import type { Assignment, Situation } from '../../stores/leases.ts';
 
-/** Shards that are taken from living replicas within ten seconds, at most. */
+/** The most shards that are taken from living replicas within ten seconds. */
 const mostMoves = 4;
-/** So many rows are as much work as the watches of one cluster, and so many changes a second. */
+/** This many rows, or `changesPerCluster` changes per second, count as much load as the watches of one cluster. */
 const rowsPerCluster = 5_000;
 const changesPerCluster = 20;
-/** A replica with so much more or less than its share is worth a move. */
+/** A shard is moved only from or to a replica whose load differs from its fair share by more than this fraction. */
 const tolerance = 0.1;
 
-/** @returns what changes; nothing while no replica is ready */
+/** Decides the owners of all shards. @returns the shards whose owner changes; empty while no replica is ready */
 export function assign(situation: Situation): readonly Assignment[] {
   const { replicas } = situation;
   if (replicas.length === 0) return [];
-  // When all are late, the store is slow.
+  // When all heartbeats are late, the store is slow, and no replica counts as silent.
   if (replicas.every(({ isSilent }) => isSilent)) {
     return new Plan({ ...situation, replicas: replicas.map((each) => ({ ...each, isSilent: false })) }).made();
   }
@@ -27,18 +28,18 @@ interface Replica {
   readonly name: string;
   readonly weight: number;
   readonly known: readonly number[];
-  /** It keeps what it has, and gets nothing new. */
+  /** True when the replica has missed a heartbeat. It keeps its shards, and gets no new ones. */
   readonly isSilent: boolean;
-  /** What it has to do, in clusters. */
+  /** The load of the replica's shards, in clusters. */
   load: number;
 }
 
 interface Shard {
   readonly shard: number;
   readonly load: number;
-  /** Those that may have it, the one to be asked first in front. */
+  /** The replicas that may own the shard, best first. */
   readonly candidates: readonly Replica[];
-  /** Whose it was before. */
+  /** Name of the replica that was meant to own the shard before this plan; '' for none. */
   readonly before: string;
   readonly isPinned: boolean;
   owner: Replica | undefined;
@@ -48,7 +49,7 @@ class Plan {
   readonly #replicas: readonly Replica[];
   readonly #shards: readonly Shard[];
   readonly #moves = new Set<Shard>();
-  /** The load of a replica of weight 1 when all have their share. */
+  /** The fair load of a replica of weight 1: the total load divided by the total weight. */
   readonly #share: number;
   #left: number;
 
@@ -61,10 +62,10 @@ class Plan {
       const clusters = Math.max(...heard.map(({ known }) => known[shard]!));
       const load = clusters + rows / rowsPerCluster + rate / changesPerCluster;
       const meant = byName.get(wanted);
-      // Who is silent may never take what it was to have.
+      // A silent replica may never take a shard that it does not hold yet.
       const owner = meant?.isSilent === true && holder !== wanted ? undefined : meant;
       const candidates = this.#candidates(shard, clusters, rows);
-      // Who knows nothing of the shard follows nothing of it: it is free.
+      // A replica that knows no cluster of the shard does not follow any of them, so the shard is free.
       const keeps = owner !== undefined && (candidates.includes(owner) || owner.known[shard]! > 0 || owner.isSilent);
       const stays = keeps && candidates.length > 0;
       return { shard, load, candidates, before: wanted, isPinned, owner: stays ? owner : undefined };
@@ -90,8 +91,8 @@ class Plan {
   }
 
   /**
-   * Those heard of lately that know the most clusters of the shard; all of them, where there are only rows that
-   * somebody must forget.
+   * The replicas with recent heartbeats that know the most clusters of the shard, best first. A shard that only has
+   * rows to delete gets all replicas with recent heartbeats.
    */
   #candidates(shard: number, clusters: number, rows: number): readonly Replica[] {
     if (clusters === 0 && rows === 0) return [];
@@ -101,7 +102,7 @@ class Plan {
       .sort((one, other) => scores.get(other)! - scores.get(one)!);
   }
 
-  /** The first that has room, or else the one with the least to do. */
+  /** Chooses the first candidate that has room for the shard, or else the one with the least load for its weight. */
   #choose({ candidates, load }: Shard): Replica {
     const most = (1 + tolerance) * this.#share;
     const roomy = candidates.find((each) => each.load === 0 || each.load + load <= most * each.weight);
@@ -121,7 +122,10 @@ class Plan {
     this.#give(shard, to);
   }
 
-  /** Moves one shard from who has most to do, if somebody has less to do even with it. @returns whether one was */
+  /**
+   * Moves one shard from a replica with much load to one that has less load even with that shard.
+   * @returns whether a shard was moved
+   */
   #balance(): boolean {
     const heard = this.#replicas.filter(({ isSilent }) => !isSilent);
     const fromMost = heard.toSorted((one, other) => other.load / other.weight - one.load / one.weight);
@@ -145,7 +149,7 @@ class Plan {
   }
 }
 
-/** Weighted rendezvous hashing: the replica with the highest score is the first for the shard. */
+/** Weighted rendezvous hashing: the replica with the highest score is the first candidate for the shard. */
 function score({ name, weight }: { readonly name: string; readonly weight: number }, shard: number): number {
   const digest = createHash('sha256').update(`${name}\0${shard}`).digest();
   return -weight / Math.log((digest.readUIntBE(0, 6) + 1) / (2 ** 48 + 1));

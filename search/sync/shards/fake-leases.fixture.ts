@@ -2,22 +2,25 @@
 import type { Heartbeat, Leases, ToldState } from '../../stores/leases.ts';
 
 export interface FakeLeases extends Leases {
-  /** Milliseconds of the clock of the table. */
+  /** The present time of the table's clock in Unix milliseconds. Tests set it. */
   nowMs: number;
-  /** Whom each shard is meant for. */
+  /** The name of the replica that each shard is meant for, by shard number. */
   readonly wanted: string[];
   readonly owners: string[];
   readonly epochs: number[];
-  /** While true, nothing is answered but an error. */
+  /** While true, every method rejects. */
   isAway: boolean;
   readonly released: number[];
-  /** Shards of which writes were lost. Taking one ends that. */
+  /** Shards that have lost writes. A replica that takes such a shard removes it from the set. */
   readonly setBack: Set<number>;
 }
 
 const leaseMs = 15_000;
 
-/** Shards are numbers at the end of UIDs, such as `r3`. */
+/**
+ * Makes a table of leases. The shard of a cluster is the number at the end of its UID, such as 3 for `r3`, modulo
+ * `shards`.
+ */
 export function makeFakeLeases(shards = 4): FakeLeases {
   const replicas = new Map<string, { readonly life: number; untilMs: number; uids: readonly string[] | undefined }>();
   let lives = 0;

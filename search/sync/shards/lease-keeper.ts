@@ -1,22 +1,25 @@
-// Keeps this replica alive in the store, takes the leases that are meant for it, and gives up those that are not. Easy
-// to get wrong: who cannot renew must stop writing before others may take its leases. So a lease counts from when its
-// heartbeat was sent, ends a margin early, and is looked at before each write.
+// Renews the heartbeat of this replica in the store, takes the leases that are meant for it, and gives back the others.
+// Easy to get wrong: a replica that cannot renew its leases must stop writing before others may take them. So a lease
+// counts from when its heartbeat was sent, ends by a margin early, and is checked before each write.
 import type { Leases, ShardState } from '../../stores/leases.ts';
 import type { ShardWriter } from '../../stores/store.ts';
 import { assign } from './assignment.ts';
 import { makeStoreClock, type StoreClock } from './store-clock.ts';
 
-/** Milliseconds. */
+/** Intervals and time limits of leases, in milliseconds. */
 export interface LeaseTiming {
   readonly lookMs: number;
   readonly heartbeatMs: number;
-  /** The store's: a silent replica loses its leases after this. */
+  /** A replica without heartbeats loses its leases after this time. Must be the same as in the store. */
   readonly leaseMs: number;
-  /** Writing ends this long before. */
+  /** This replica stops writing this long before its leases end. */
   readonly marginMs: number;
-  /** The store must have answered for this long before this replica decides: others are back by then, too. */
+  /**
+   * The store must have answered for this long before this replica assigns shards: until then, other replicas may not
+   * have renewed their heartbeats after an outage.
+   */
   readonly settleMs: number;
-  /** Longest wait for an answer. */
+  /** The longest wait for an answer of the store. */
   readonly answerMs: number;
 }
 
@@ -29,28 +32,34 @@ export const defaultLeaseTiming: LeaseTiming = Object.freeze({
   answerMs: 5_000,
 });
 
-/** How a lease ends: it is given back when `onDrop` has resolved, or is gone already. */
+/**
+ * How a lease ends. `given back`: the store gets it back after `onDrop` has resolved. `lost`: this replica no longer
+ * holds it.
+ */
 export type LeaseEnd = 'given back' | 'lost';
 
 export interface LeaseKeeperOptions {
   readonly leases: Leases;
-  /** Name of this replica; another one after each start. */
+  /** Name of this replica; a new one after each start. */
   readonly replica: string;
   readonly weight: number;
-  /** UIDs of the records that it would follow; undefined before they are known. The same array until they change. */
+  /**
+   * Returns the UIDs of the cluster records that this replica would follow; undefined before they are known. It must
+   * return the same array until they change.
+   */
   readonly uids: () => readonly string[] | undefined;
-  /** Changes a second, by shard. */
+  /** Returns the changes per second that this replica writes, by shard number. */
   readonly rates: () => readonly number[];
-  /** This replica may write the shard now. */
+  /** Called when this replica has taken a lease and may write its shard. */
   readonly onTake: (lease: ShardWriter) => void;
-  /** It ends writing the shard: resolves when nothing more of it is written. */
+  /** Called when this replica must stop writing a shard. Resolves when nothing more is written to it. */
   readonly onDrop: (lease: ShardWriter, end: LeaseEnd) => Promise<void>;
-  /** Called after each look. */
+  /** Called each time the states of all shards were read. */
   readonly onLook: () => void;
-  /** With undefined when it works again. */
+  /** Called with the error when the store does not answer, and with undefined after each success. */
   readonly onTrouble: (error: unknown) => void;
   readonly timing?: Partial<LeaseTiming> | undefined;
-  /** A clock that never goes back, milliseconds. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly localMs?: () => number;
 }
 
@@ -60,14 +69,17 @@ export class LeaseKeeper {
   readonly #timing: LeaseTiming;
   readonly #localMs: () => number;
   readonly #held = new Map<number, ShardWriter>();
-  /** Shards that this replica has not finished writing yet. */
+  /** Shards that this replica has not finished writing yet, although their lease ends. */
   readonly #ending = new Map<number, Promise<void>>();
   #states: readonly ShardState[] = [];
   #life = '';
   #sentUids: readonly string[] | undefined;
   #beatAtMs = Number.NEGATIVE_INFINITY;
   #writesUntilMs = Number.NEGATIVE_INFINITY;
-  /** Since when the store answers; undefined while it does not. */
+  /**
+   * When the store began to answer without interruption, in milliseconds of `#localMs`; undefined while it does not
+   * answer.
+   */
   #answersSinceMs: number | undefined;
   #guard: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -81,7 +93,10 @@ export class LeaseKeeper {
     this.clock = makeStoreClock(this.#localMs);
   }
 
-  /** Begins. @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store does not answer */
+  /**
+   * Sends the first heartbeat and takes leases, then repeats both.
+   * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store does not answer
+   */
   async start(): Promise<void> {
     await this.#beat();
     await this.#look();
@@ -89,7 +104,7 @@ export class LeaseKeeper {
     this.#schedule();
   }
 
-  /** All shards as they were at the last look. */
+  /** The states of all shards as they were last read from the store. */
   get states(): readonly ShardState[] {
     return this.#states;
   }
@@ -98,18 +113,18 @@ export class LeaseKeeper {
     return this.#held;
   }
 
-  /** Whether a lease still holds. When none can, all are dropped. */
+  /** Whether this replica may still write with a lease. When the last heartbeat is too old, it drops all its leases. */
   mayWrite({ shard, epoch }: ShardWriter): boolean {
     if (this.#localMs() >= this.#writesUntilMs) this.#dropAll();
     return this.#held.get(shard)?.epoch === epoch;
   }
 
-  /** The store has refused a write with this lease. */
+  /** Drops a lease after the store has refused a write with it. */
   refused({ shard, epoch }: ShardWriter): void {
     if (this.#held.get(shard)?.epoch === epoch) this.#drop(shard, 'lost');
   }
 
-  /** Gives all leases back, so that other replicas go on at once. */
+  /** Gives all leases back, so that other replicas can take them at once, and stops. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -118,7 +133,7 @@ export class LeaseKeeper {
     for (const shard of [...this.#held.keys()]) this.#drop(shard, 'given back');
     await Promise.all(this.#ending.values());
     clearTimeout(this.#guard);
-    // Otherwise the others take it for dead a little later.
+    // Without this, other replicas would wait for this one until its last heartbeat is too old.
     await this.#within(leases.leave(replica)).catch(() => undefined);
   }
 
@@ -169,7 +184,7 @@ export class LeaseKeeper {
     if (this.#isSettled) await this.#within(leases.plan(assign));
     this.#states = await this.#within(leases.look());
     const { free, left } = this.#compareHeld();
-    // Ended here while the store was away.
+    // Gives back leases that ended here while the store did not answer.
     if (left.length > 0) await this.#within(leases.release(left));
     if (free.length > 0 && !this.#isClosed) {
       for (const lease of await this.#within(leases.take(replica, free))) {
@@ -181,8 +196,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Drops the leases that are no longer this replica's, by the states that were read last. Returns the shards that it
-   * may take, and the leases that the store still has for it although it has ended them.
+   * Drops the leases that this replica no longer holds, by the states that were read last. Returns the shards that it
+   * may take, and leases that ended here but that the store still counts as held by this replica.
    */
   #compareHeld(): { readonly free: readonly number[]; readonly left: readonly ShardWriter[] } {
     const { replica } = this.#options;
@@ -212,20 +227,20 @@ export class LeaseKeeper {
   #drop(shard: number, end: LeaseEnd): void {
     const { leases, onDrop } = this.#options;
     const lease = this.#held.get(shard)!;
-    // What is under way may still be committed while a lease is given back.
+    // While a lease is given back, it is still held, so that running writes can be committed.
     if (end === 'lost') this.#held.delete(shard);
     if (this.#ending.has(shard)) return;
     const ended = onDrop(lease, end)
       .then(async () => {
         this.#held.delete(shard);
-        // What is not given back ends with this replica's life, or when it takes it anew.
+        // If this fails, the lease ends when this replica takes it again or when its heartbeats end.
         if (end === 'given back') await this.#within(leases.release([lease])).catch(() => undefined);
       })
       .finally(() => this.#ending.delete(shard));
     this.#ending.set(shard, ended);
   }
 
-  /** A connection that hangs must not keep the next heartbeat. */
+  /** Rejects when the store does not answer in time, so that a hanging connection cannot delay the next heartbeat. */
   async #within<Result>(work: Promise<Result>): Promise<Result> {
     const { answerMs } = this.#timing;
     let timer: NodeJS.Timeout | undefined;

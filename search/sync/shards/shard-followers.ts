@@ -1,5 +1,5 @@
-// The followers of the shards that this replica owns: begun with a lease, ended with it. Everything they write carries
-// the lease, and is refused here once it cannot be renewed in time.
+// Follows the clusters of the shards that this replica owns, from when it takes a shard's lease until the lease ends.
+// Every write uses the lease, and is refused here once the lease was not renewed in time.
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import { FencedError } from '../../stores/fenced-error.ts';
 import type { Leases } from '../../stores/leases.ts';
@@ -12,7 +12,7 @@ import type { LeaseKeeper } from './lease-keeper.ts';
 import type { OwnState } from './told-states.ts';
 
 export interface ShardFollowersOptions extends Omit<SyncOptions, 'types' | 'writerOf' | 'keepsUnknown' | 'lists'> {
-  /** Of the same store. */
+  /** The leases of the store that `store` writes to. */
   readonly leases: Leases;
   readonly keeper: () => Pick<LeaseKeeper, 'mayWrite' | 'refused'>;
   readonly onChange: () => void;
@@ -20,12 +20,12 @@ export interface ShardFollowersOptions extends Omit<SyncOptions, 'types' | 'writ
 
 interface Shard {
   readonly lease: ShardWriter;
-  /** Undefined until it has begun. */
+  /** The followers of the shard; undefined until they have started. */
   handle: SyncHandle | undefined;
   readonly begun: Promise<void>;
 }
 
-/** A rate is an average over about so many beats. */
+/** A rate is an average over about this many heartbeats. */
 const rateBeats = 10;
 
 export class ShardFollowers {
@@ -33,7 +33,7 @@ export class ShardFollowers {
   readonly #options: ShardFollowersOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #lists: SharedGate = makeSharedGate(listsAtOnce);
-  /** Changes that were written since the last call of `rates`, by shard. */
+  /** The number of changes written since the last call of `rates`, by shard number. */
   readonly #changes: number[];
   readonly #rates: number[];
   #ratesAtMs = performance.now();
@@ -63,7 +63,7 @@ export class ShardFollowers {
     this.#shards.set(lease.shard, shard);
   }
 
-  /** Commits what was read, unless the lease is lost, and ends. */
+  /** Ends the followers of a shard. They first commit what was read, unless the lease is lost. */
   async end({ shard: number, epoch }: ShardWriter): Promise<void> {
     const shard = this.#shards.get(number);
     if (shard === undefined || shard.lease.epoch !== epoch) return;
@@ -74,7 +74,7 @@ export class ShardFollowers {
     this.#options.onChange();
   }
 
-  /** The followers of a shard, once they have begun. */
+  /** The followers of a shard; undefined when this replica does not follow it or they have not started yet. */
   of(shard: number): SyncHandle | undefined {
     return this.#shards.get(shard)?.handle;
   }
@@ -94,7 +94,10 @@ export class ShardFollowers {
     return [...this.#shards.values()].flatMap(({ handle }) => handle ?? []);
   }
 
-  /** Changes that are written in a second, by shard, about the last half minute. */
+  /**
+   * The changes written per second, by shard number, as an average over about half a minute. Called with each
+   * heartbeat.
+   */
   rates(): readonly number[] {
     const seconds = Math.max(0.001, (performance.now() - this.#ratesAtMs) / 1000);
     this.#ratesAtMs = performance.now();
@@ -105,7 +108,7 @@ export class ShardFollowers {
     return [...this.#rates];
   }
 
-  /** Writes with a lease while it holds. */
+  /** Runs a write with a lease. @throws FencedError (rejects) when the lease does not hold any more */
   async write(lease: ShardWriter, work: () => Promise<Commit>): Promise<Commit> {
     const keeper = this.#options.keeper();
     if (!keeper.mayWrite(lease)) {

@@ -1,5 +1,5 @@
-// Follows clusters together with other replicas that share the store: each cluster is followed by one of them, and all
-// answer as if they followed it.
+// Follows clusters together with other replicas that share the store. Each cluster is followed by one replica, and
+// every replica answers with the states of all clusters.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
@@ -14,36 +14,37 @@ import { makeUnregistered } from './unregistered.ts';
 import { Untold } from './untold.ts';
 
 export interface ShardedSyncOptions extends Omit<ShardFollowersOptions, 'keeper' | 'onChange' | 'now'> {
-  /** How much of the work this replica takes, compared with others; 1 unless said. */
+  /** The share of the work that this replica takes, relative to other replicas; 1 by default. */
   readonly weight?: number;
-  /** Name of this replica, for tests; otherwise made of the host's, another one after each start. */
+  /** Name of this replica, set by tests. By default it is made from the host name and random digits at each start. */
   readonly replica?: string;
   readonly leaseTiming?: Partial<LeaseTiming>;
-  /** How long a cluster must be unknown to all replicas before its rows are forgotten, milliseconds. */
+  /** How long a cluster must be unknown to all replicas before its rows are deleted, in milliseconds. */
   readonly forgetAfterMs?: number;
 }
 
-/** How all clusters are followed, by whichever replica. */
+/** The states of all clusters, whichever replica follows them. */
 export interface ShardedSync extends SyncHandle {
   /**
-   * Unix milliseconds of the store's clock. Times of what was confirmed are of that clock, whoever followed, so ages
-   * must be measured by it.
+   * The present time by the store's clock, in Unix milliseconds. Every replica notes `confirmedAtMs` by that clock, so
+   * ages must be measured by it.
    */
   now(): number;
   /** The states of the clusters that this replica follows. */
   own(): readonly ClusterState[];
-  /** How many shards this replica may write. */
+  /** The number of shards whose lease this replica holds. */
   readonly shards: number;
 }
 
 const tellEveryMs = 1_000;
-/** Changes within this time are told together. */
+/** Changes of state within this many milliseconds are published together. */
 const gatherMs = 250;
 const forgetAfterMs = 60_000;
 const forgetEveryMs = 5_000;
 
 /**
- * Begins. It resolves before any cluster is followed here: this replica knows then what others have told.
+ * Starts to follow clusters together with other replicas. When it resolves, this replica has read the states that
+ * others published, and does not follow any cluster itself yet.
  * @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store does not answer
  */
 export async function startShardedSync(options: ShardedSyncOptions): Promise<ShardedSync> {
@@ -66,9 +67,12 @@ class FollowedTogether implements ShardedSync {
   readonly #forgetUnregistered: () => Promise<void>;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
-  /** The clusters that are indexed, by UID. */
+  /** The clusters that are to be indexed, by the UID of the cluster record. */
   readonly #selected = new Map<string, ClusterSpec>();
-  /** As told to the store; undefined before all sources were read. Another array whenever it changes. */
+  /**
+   * The UIDs to send with heartbeats; undefined before all sources of clusters were read. A new array is made for each
+   * change.
+   */
   #uids: readonly string[] | undefined;
   #areKnown = false;
   #unfollowed = '';
@@ -188,7 +192,7 @@ class FollowedTogether implements ShardedSync {
     const own = this.#followers.of(this.#shardOf(uid))?.confirmedAtMs(incarnation, type);
     const told = this.#told.of(uid);
     if (told?.state.incarnation?.id !== incarnation) return own;
-    // Both are true: who has just taken over knows no more at first than what is stored.
+    // Uses the later of both times: a replica that has just taken over a cluster knows at first only the stored time.
     const theirs = told.types.get(typeKey(type))?.confirmedAtMs;
     return own === undefined || theirs === undefined ? (own ?? theirs) : Math.max(own, theirs);
   }
@@ -224,7 +228,10 @@ class FollowedTogether implements ShardedSync {
     this.#changed();
   }
 
-  /** Also said while a replica that has died is not replaced yet: what it told last is getting old. */
+  /**
+   * The fault of a cluster that another replica follows. While no replica holds the shard, the published state is out
+   * of date, so the fault says that nobody follows the cluster.
+   */
   #faultOf({ name, uid }: ClusterSpec, told: Told | undefined): SyncFault | undefined {
     const shard = this.#keeper.states[this.#shardOf(uid)];
     if (shard?.isHeld === true) return this.#untold.has(uid) ? unknownToOwner(name) : told?.state.fault;
@@ -255,7 +262,10 @@ class FollowedTogether implements ShardedSync {
     this.#changed();
   }
 
-  /** Tells and hears. What fails here fails in the next heartbeat, too, which says so. */
+  /**
+   * Publishes the states of this replica's clusters and reads those of others. Errors are not reported here, because
+   * the next heartbeat fails, too, and reports them.
+   */
   #exchange(): void {
     if (this.#waitsToExchange) return;
     this.#waitsToExchange = true;
@@ -264,7 +274,7 @@ class FollowedTogether implements ShardedSync {
       await this.#told.tell(this.#followers.states(), (lease) => this.#followers.has(lease));
       if (await this.#told.hear()) this.#changed();
     };
-    // A database that was away may have lost what it was told last.
+    // A database that was unreachable may have lost the states that were published last, so all are published again.
     this.#exchanging = this.#exchanging.then(exchange).catch(() => this.#told.tellAnew());
   }
 

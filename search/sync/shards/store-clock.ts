@@ -1,20 +1,29 @@
-// The clock of a store that several processes share. What one of them notes as a time, another must be able to compare
-// with its own: so both note and compare by the store's clock, which each reads with every heartbeat.
+// The clock of a store that several processes share. A time that one process notes must be comparable in all others, so
+// every process estimates the store's clock from each heartbeat, and notes and compares times by that clock.
 
-/** The store's clock, known up to the time that asking it takes. */
+/** An estimate of the store's clock, exact up to the duration of the last request for it. */
 export interface StoreClock {
-  /** Notes an answer. Both times are of the local clock, around the request; `nowMs` is the store's, in between. */
+  /**
+   * Updates the estimate from an answer. `askedAtMs` and `answeredAtMs` are local times before and after the request;
+   * `nowMs` is the store's time in between.
+   */
   note(askedAtMs: number, answeredAtMs: number, nowMs: number): void;
   /**
-   * Unix milliseconds that the store's clock has reached for sure. For times that are noted: what was up to date then
-   * was so at this time.
+   * The least time that the store's clock can show now, in Unix milliseconds. For noting when rows were up to date: the
+   * true time may be later, but not earlier.
    */
   atLeast(): number;
-  /** Unix milliseconds that the store's clock has not passed. For ages: nothing looks newer than it is. */
+  /**
+   * The greatest time that the store's clock can show now, in Unix milliseconds. For computing ages, so that no row
+   * looks newer than it is.
+   */
   atMost(): number;
 }
 
-/** @param localMs a clock that never goes back, milliseconds */
+/**
+ * Makes a clock that is not set until the first call of `note`.
+ * @param localMs returns milliseconds of a clock that never goes back
+ */
 export function makeStoreClock(localMs: () => number): StoreClock {
   let behind = 0;
   let ahead = 0;

@@ -1,19 +1,20 @@
-// What replicas tell each other of how clusters are followed, by way of the store: owners tell what has changed, and
-// everyone reads what is new. What changes all the time (times, counts) is told apart and coarsely.
+// Exchanges between replicas, through the store, how clusters are followed. The owner of a shard publishes the states
+// of its clusters when they change, and every replica reads what is new. Times and counts change all the time, so they
+// are published separately and less often.
 import type { Leases, ToldState } from '../../stores/leases.ts';
 import type { ShardWriter } from '../../stores/store.ts';
 import type { ClusterState, SyncFault, TypeState } from '../sync-types.ts';
 import { toldState, type ToldState as KnownState } from '../told-state.ts';
 
-/** Confirmations are told again when one is so much newer, milliseconds. */
+/** Confirmation times are published again when one is newer than the published one by this many milliseconds. */
 const coarseMs = 4_000;
-/** Of each type: when it was confirmed, and its objects. */
+/** How many numbers each type has in `ToldState.numbers`: when it was confirmed, and its number of objects. */
 const numbersOfType = 2;
 
-/** What was told of one cluster, and with which lease. */
+/** The published state of one cluster, and the lease with which it was published. */
 export type Told = KnownState & ShardWriter;
 
-/** A cluster's state with the lease of who follows it. */
+/** The state of a cluster that this replica follows, and its lease. */
 export interface OwnState {
   readonly state: ClusterState;
   readonly lease: ShardWriter;
@@ -21,7 +22,7 @@ export interface OwnState {
 
 export class ToldStates {
   readonly #leases: Leases;
-  /** What this replica has told, by UID. */
+  /** What this replica has published, by UID of the cluster record. */
   readonly #said = new Map<string, OwnState & { readonly numbers: readonly number[] }>();
   readonly #heard = new Map<string, Told>();
   #stamp = 0;
@@ -30,15 +31,15 @@ export class ToldStates {
     this.#leases = leases;
   }
 
-  /** What another replica has told of a cluster. */
+  /** The state that the owner of a cluster has published; undefined when there is none. */
   of(uid: string): Told | undefined {
     return this.#heard.get(uid);
   }
 
   /**
-   * Tells what has changed since the last call.
-   * @param isHeld whether this replica still follows the clusters of a shard that it knows
-   * @throws GatewayError (rejects); then the next call tells all of it
+   * Publishes the states that have changed since the last call.
+   * @param isHeld whether this replica still holds the given lease and follows the clusters of its shard
+   * @throws GatewayError (rejects); then the next call publishes all states
    */
   async tell(states: readonly OwnState[], isHeld: (lease: ShardWriter) => boolean): Promise<void> {
     const rows: ToldState[] = [];
@@ -46,7 +47,8 @@ export class ToldStates {
     for (const [uid, { state, lease, numbers }] of this.#said) {
       if (uids.has(uid)) continue;
       this.#said.delete(uid);
-      // Others may still know the cluster.
+      // This replica no longer knows the cluster, but others may. The published fault tells them that nobody follows
+      // it.
       const fault = unknownToOwner(state.cluster);
       if (isHeld(lease)) rows.push({ uid, ...lease, numbers, info: infoOf({ ...state, fault }) });
     }
@@ -66,12 +68,15 @@ export class ToldStates {
     }
   }
 
-  /** The next call of `tell` tells everything: what was told may be lost. */
+  /** Makes the next call of `tell` publish all states, because the store may have lost those that were published. */
   tellAnew(): void {
     this.#said.clear();
   }
 
-  /** Reads what is new. @returns whether any of it is more than times and counts */
+  /**
+   * Reads the states that were published since the last call.
+   * @returns whether anything but times and counts has changed
+   */
   async hear(): Promise<boolean> {
     const { stamp, states } = await this.#leases.told(this.#stamp);
     this.#stamp = stamp;
@@ -89,7 +94,7 @@ export class ToldStates {
   }
 }
 
-/** What is wrong with a cluster that the owner of its shard does not know. */
+/** The fault of a cluster whose shard is owned by a replica that does not know the cluster. */
 export function unknownToOwner(cluster: string): SyncFault {
   const message =
     `the process of the gateway that would follow cluster "${cluster}" does not know it: ` +
@@ -113,7 +118,7 @@ function infoOf(state: ClusterState): string {
 function toldOf(lease: ShardWriter, info: ClusterState, numbers: readonly number[]): Told {
   const types = info.types.map((type, i): TypeState => {
     const [confirmedAtMs = 0, objects = 0] = numbers.slice(i * numbersOfType, (i + 1) * numbersOfType);
-    // Undefined is not in JSON.
+    // Sets `fault` even when it is undefined: JSON leaves such fields out.
     return Object.freeze({
       ...type,
       fault: type.fault,
@@ -127,7 +132,7 @@ function toldOf(lease: ShardWriter, info: ClusterState, numbers: readonly number
   };
 }
 
-/** Whether two states differ in times and counts only. */
+/** Whether two states differ at most in times and counts. */
 function isSameInfo(one: ClusterState, other: ClusterState): boolean {
   return (
     one.cluster === other.cluster &&

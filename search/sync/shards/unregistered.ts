@@ -1,6 +1,6 @@
 // Deletes rows of clusters that no replica would follow any more. Replicas may know different clusters, or fewer for a
-// while: one that has just started, one whose source cannot be read, one with another selection. So the owner of a
-// shard asks what all living replicas have registered, and only deletes what has been missing there for long.
+// while: one has just started, cannot read a source, or has another selection. So the owner of a shard asks which
+// clusters all living replicas have registered, and only deletes the rows of those that have been missing for long.
 import type { Leases } from '../../stores/leases.ts';
 import type { ShardWriter, StoredType } from '../../stores/store.ts';
 import type { FollowedStore } from '../cluster-sync-options.ts';
@@ -9,27 +9,30 @@ export interface UnregisteredOptions {
   readonly store: Pick<FollowedStore, 'forget'>;
   readonly leases: Pick<Leases, 'registered' | 'shardOf'>;
   readonly types: () => Promise<readonly StoredType[]>;
-  /** The lease of a shard that this replica owns. */
+  /** Returns the lease of a shard; undefined when this replica does not own the shard. */
   readonly leaseOf: (shard: number) => ShardWriter | undefined;
   /** Called after all rows of clusters were deleted. */
   readonly onForgotten: (uids: readonly string[]) => Promise<void>;
-  /** How long a cluster must have been missing, milliseconds. */
+  /** How long a cluster must have been missing before its rows are deleted, in milliseconds. */
   readonly missingMs: number;
-  /** A clock that never goes back, milliseconds. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly localMs: () => number;
   readonly log: { info(fields: object, message: string): void };
 }
 
-/** Returns a function that looks once. It rejects as the store does. */
+/**
+ * Makes a function that looks once for such rows and deletes them. It is called at intervals, and rejects when the
+ * store does.
+ */
 export function makeUnregistered(options: UnregisteredOptions): () => Promise<void> {
   const { store, leases, types, leaseOf, onForgotten, missingMs, localMs, log } = options;
-  /** Since when each was missing, by UID. */
+  /** When each cluster was first found missing, in milliseconds of `localMs`, by UID of the cluster record. */
   let missing = new Map<string, number>();
   return async () => {
     const incarnations = new Set((await types()).map(({ incarnation }) => incarnation.id));
     const owned = [...incarnations].filter((id) => leaseOf(leases.shardOf(uidOf(id))) !== undefined);
     const registered = owned.length === 0 ? undefined : await leases.registered();
-    // Nobody knows what a replica that has just started will follow.
+    // A replica that has just started has not registered its clusters yet, so none counts as missing.
     if (registered === undefined) {
       missing = new Map();
       return;

@@ -1,16 +1,19 @@
-// Finds clusters that nobody follows although somebody owns their shard: the owner does not have their records. Owners
-// tell the state of each cluster that they follow, so it is told in the term of the lease, or the owner does not know
-// it. Replicas have different records when their sources differ, or their selections, or one is read a little later.
+// Finds clusters that nobody follows because the owner of their shard does not have their records. An owner publishes a
+// state of each cluster that it follows, with the term of its lease. So when no state of the present term appears, the
+// owner does not know the cluster. Replicas have different records when their sources or selections differ, or when one
+// reads a source later.
 import type { ShardState } from '../../stores/leases.ts';
 
-/** An owner tells within a second or two of having taken a shard, or of having heard of a cluster, milliseconds. */
+/**
+ * How long an owner may take to publish a state after it has taken a shard or a new cluster appeared, in milliseconds.
+ */
 const graceMs = 5_000;
 
 export interface UntoldOptions {
   readonly shardOf: (uid: string) => number;
-  /** The term in which the state of a cluster was told last; undefined when it never was. */
+  /** Returns the term in which a state of the cluster was published last; undefined when there is none. */
   readonly toldIn: (uid: string) => number | undefined;
-  /** A clock that never goes back, milliseconds. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly localMs: () => number;
 }
 
@@ -21,7 +24,7 @@ interface Waiting {
 
 export class Untold {
   readonly #options: UntoldOptions;
-  /** Clusters of which nothing is told in this term, and since when, by UID. */
+  /** The clusters without a published state in the present term, and since when they lack it, by UID. */
   #waiting: ReadonlyMap<string, Waiting> = new Map();
   #isFirst = true;
 
@@ -30,7 +33,8 @@ export class Untold {
   }
 
   /**
-   * Looks at the clusters that other replicas shall follow.
+   * Notes which clusters lack a published state. Call it each time the states of all shards were read.
+   * @param uids of the clusters that other replicas shall follow
    * @param states of all shards, by number
    */
   look(uids: Iterable<string>, states: readonly ShardState[]): void {
@@ -41,7 +45,7 @@ export class Untold {
       if (shard === undefined || shard.owner === '' || toldIn(uid) === shard.epoch) continue;
       const { epoch } = shard;
       const before = this.#waiting.get(uid);
-      // What this process sees first has been so before.
+      // At the first look, a missing state counts as missing for long, because this process cannot know since when.
       const sinceMs = this.#isFirst ? Number.NEGATIVE_INFINITY : localMs();
       waiting.set(uid, before?.epoch === epoch ? before : { epoch, sinceMs });
     }
@@ -49,7 +53,7 @@ export class Untold {
     if (states.length > 0) this.#isFirst = false;
   }
 
-  /** Whether nobody follows the cluster, as the owner of its shard does not know it. */
+  /** Whether nobody follows the cluster, because the owner of its shard does not know it. */
   has(uid: string): boolean {
     const sinceMs = this.#waiting.get(uid)?.sinceMs;
     return sinceMs !== undefined && this.#options.localMs() - sinceMs >= graceMs;

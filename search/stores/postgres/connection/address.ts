@@ -40,13 +40,13 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const defaultConnectSeconds = 10;
 
-/** What a URL says, before any file is read. */
+/** The parts of a database URL, before any file is read. */
 interface UrlParts {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** '' for none. */
+  /** The password that the URL contains; '' when it contains none. */
   readonly password: string;
   readonly sslMode: SslMode;
   readonly parameter: (key: string) => string | undefined;
@@ -75,9 +75,9 @@ export async function serverAddress(options: ServerOptions): Promise<ServerAddre
 }
 
 /**
- * Checks a URL as far as it can be without its files and its server.
- * @returns whether it holds a password
- * @throws GatewayError INDEX_UNAVAILABLE with what to mend; the message holds no password
+ * Checks a database URL without reading its files and without connecting.
+ * @returns whether the URL contains a password
+ * @throws GatewayError INDEX_UNAVAILABLE that says what to correct; the message contains no password
  */
 export function checkServerUrl(text: string): { readonly hasPassword: boolean } {
   return { hasPassword: partsOf(text).password !== '' };
@@ -125,7 +125,7 @@ async function passwordOf({ passwordFile, password }: ServerOptions, ofUrl: stri
   return ofUrl === '' ? () => password ?? '' : ofUrl;
 }
 
-/** Whether a host is a unix socket or a loopback address: nobody is on the way. */
+/** Whether a host is a unix socket or a loopback address, so that traffic stays on this machine. */
 export function isThisMachine(host: string): boolean {
   return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

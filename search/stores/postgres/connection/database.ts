@@ -26,7 +26,7 @@ export interface DatabaseOptions extends ServerOptions {
 
 const leastVersion = 150_000;
 const int8 = 20;
-/** How much longer than the server this process waits for a statement. */
+/** How much longer than the server's own statement timeout this process waits for an answer. */
 const graceMs = 5000;
 /** A transaction may take this many times the time limit of a statement. */
 const statementsOfTransaction = 10;

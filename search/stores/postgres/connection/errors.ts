@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../cache/model/errors.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What to tell the operator, by SQLSTATE. Each text completes "the database of the index …". */
+/** Sentences for the operator, by SQLSTATE. Each text completes "the database of the index …". */
 const ofServer: Texts = {
   '28P01': 'refuses the password: give the right one in the URL, the password file or the environment',
   '28000':

@@ -19,8 +19,8 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 /**
- * Does what {@link migrate} would do and a write, and rolls both back: nothing stays.
- * @throws GatewayError INDEX_UNAVAILABLE (rejects) with what would go wrong
+ * Tests whether {@link migrate} would succeed: runs the migration and a write in a transaction, and rolls it back.
+ * @throws GatewayError INDEX_UNAVAILABLE (rejects) that says why the migration would fail
  */
 export async function tryMigration(options: DatabaseOptions): Promise<void> {
   const database = await openDatabase(options);
@@ -42,7 +42,7 @@ const withoutTimeout = 'SET LOCAL statement_timeout = 0;';
 
 async function bringToForm(database: Database, client: ClientBase): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
-  // Another may have done it while this one waited.
+  // Another process may have migrated the tables while this one waited for the lock.
   const form = await formOf(database, client);
   if (form === schemaForm) return;
   if (form === undefined) {

@@ -44,7 +44,7 @@ export class CommitFeed {
     return this.#fault;
   }
 
-  /** Milliseconds since the database last said which change is the newest. */
+  /** Milliseconds since the database last answered which change is the newest. */
   get lagMs(): number {
     return performance.now() - this.#heardAtMs;
   }
@@ -85,8 +85,8 @@ export class CommitFeed {
   }
 
   /**
-   * The database has lost the newest changes, as a standby that was behind when it took over. Watches that have shown
-   * them find their position gone from the log, and are told to list again.
+   * Handles a database that has lost the newest changes, for example because a standby that was behind took over.
+   * Watches that have sent lost changes no longer find their position in the log, and their clients must list again.
    */
   #setBack(lastUs: number, known: number): void {
     if (this.#lastUs !== known) return;
@@ -115,7 +115,7 @@ export class CommitFeed {
         if (lastUs < known) this.#setBack(lastUs, known);
         this.advance(lastUs);
       })
-      // The database is away: readers say so, and the next round tries again.
+      // The database is unreachable. The error is kept in `fault` for readers, and the next poll tries again.
       .catch((error: unknown) => void (this.#fault = error instanceof Error ? error.message : String(error)))
       .finally(() => {
         this.#asking = undefined;

@@ -1,5 +1,5 @@
 // Reads the change log, with the body before and after each change. Entries never change, so they are read in portions
-// without one transaction around them. Only when old entries were dropped in the meantime must the reader notice.
+// without one transaction around them. After each portion the reader checks whether old entries were dropped meanwhile.
 import { escapeLiteral } from 'pg';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -34,7 +34,7 @@ export class ChangeLog {
 
   /**
    * Reads the newest changes of the store.
-   * @throws GatewayError (rejects) while the database cannot answer; so do all methods here
+   * @throws GatewayError (rejects) while the database cannot answer, as every method of this class does
    */
   async moment(): Promise<Moment> {
     const [row] = await this.#database.query<[number, number, number]>(
@@ -49,7 +49,7 @@ export class ChangeLog {
     return { resourceVersion: this.#versions.make(lastUs), rightsVersion };
   }
 
-  /** The log contains every change after this time, in microseconds. */
+  /** The oldest time from which the log is complete: it contains every later change. In microseconds. */
   async oldestUs(): Promise<number> {
     const [row] = await this.#database.query<[number]>(`SELECT trimmed FROM ${this.#database.schema}.store WHERE one`);
     return row![0];

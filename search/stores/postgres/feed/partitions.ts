@@ -1,13 +1,12 @@
 // Partitions of the change log: created ahead of time, and dropped as a whole when old. Any process may do this, one at
-// a time. Dropping takes a lock that readers may have to wait for, so it gives up soon and tries again in the next
-// round.
+// a time. Dropping takes a lock that can block readers, so it is given up after half a second and tried again later.
 import type { ClientBase } from 'pg';
 
 import type { Database } from '../connection/database.ts';
 import { sqlState } from '../connection/errors.ts';
 
 export interface PartitionOptions {
-  /** Changes are kept for at least this long. */
+  /** Changes are kept in the log for at least this long. */
   readonly keepMs: number;
   /** Time span of one partition. */
   readonly partitionMs: number;
@@ -15,7 +14,7 @@ export interface PartitionOptions {
 
 export const defaultPartitions: PartitionOptions = { keepMs: 2 * 3600_000, partitionMs: 600_000 };
 
-/** How many future partitions are kept ready, so that writing goes on for a while if no process creates more. */
+/** How many future partitions exist in advance, so that writing goes on for a while if no process creates more. */
 const ahead = 6;
 const tables = ['change', 'change_body'] as const;
 type LogTable = (typeof tables)[number];
@@ -28,7 +27,7 @@ const lockNotAvailable = '55P03';
 interface Partition {
   readonly table: LogTable;
   readonly name: string;
-  /** In microseconds; `fromUs` is included, `toUs` is not. */
+  /** Bounds of the partition in microseconds; `fromUs` is included, `toUs` is not. */
   readonly fromUs: number;
   readonly toUs: number;
 }

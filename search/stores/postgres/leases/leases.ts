@@ -1,6 +1,7 @@
-// Leases in PostgreSQL. A replica that lives renews its own row, and with it all its leases. Who does not for 15 s has
-// its row deleted by any other: from then on its shards can be taken, and if it still lives, its next heartbeat makes a
-// new row, from which it sees that its leases are gone. Until it knows, its writes are refused by their terms.
+// Leases in PostgreSQL. A living replica renews its own row, and with it all its leases. When a replica has not renewed
+// its row for 15 s, any other replica deletes it: then its shards can be taken. If the silent replica still lives, its
+// next heartbeat makes a new row, which shows it that its leases are gone. Until then its writes are refused, because
+// their terms are outdated.
 import type { Assignment, Heartbeat, HeartbeatAnswer, Leases, ShardState, Situation, ToldState } from '../../leases.ts';
 import type { ShardWriter } from '../../store.ts';
 import type { Database } from '../connection/database.ts';
@@ -8,19 +9,25 @@ import { clockUs } from '../schema.ts';
 import { shardCount, shardOf } from '../shard.ts';
 import { writerKey, type LeaseWrites } from '../write/lease-writes.ts';
 
-/** A replica that is silent for so long has lost its leases, milliseconds. */
+/** A replica loses its leases when it has sent no heartbeat for this many milliseconds. */
 export const leaseMs = 15_000;
-/** Two heartbeats are missing: the owner has died, or is about to lose its leases. */
+/**
+ * After this time without a heartbeat, a shard no longer counts as followed: its owner has died, or is about to lose
+ * its leases.
+ */
 const silentMs = 8_000;
-/** One heartbeat is missing: a replica is given nothing new. */
+/** After this time without a heartbeat, a replica gets no further shards. */
 const lateMs = 5_000;
-/** A shard that was given back counts as followed for so long, milliseconds: its next owner is about to take it. */
+/**
+ * A shard that was given back counts as followed for this many milliseconds, because its next owner is about to take
+ * it.
+ */
 const handOverMs = 5_000;
 const planEveryMs = 1_000;
-/** Moves are counted for so long, milliseconds. */
+/** How long a move of a shard counts as recent, in milliseconds. */
 const movesMs = 10_000;
 
-/** The name of the shared value that holds the pins. */
+/** The name of the shared value that holds the pins: which shards an operator assigned to which replicas. */
 const pinsName = 'pinned shards';
 
 const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
@@ -32,7 +39,7 @@ export class PostgresLeases implements Leases {
   readonly #database: Database;
   readonly #writes: Pick<LeaseWrites, 'acknowledged'>;
 
-  /** @param writes what this process has written with its leases */
+  /** @param writes the numbers of transactions that this process has written with its leases */
   constructor(database: Database, writes: Pick<LeaseWrites, 'acknowledged'>) {
     this.#database = database;
     this.#writes = writes;
@@ -53,7 +60,7 @@ export class PostgresLeases implements Leases {
   }
 
   async look(): Promise<readonly ShardState[]> {
-    // Before the database is asked: what is acknowledged later may be missing in its answer.
+    // Read before the database is asked: a later acknowledged write may be missing in the database's answer.
     const acknowledged = this.#writes.acknowledged();
     await this.#database.query(`DELETE FROM ${this.#table('replica')} WHERE until < clock_timestamp()`);
     const rows = await this.#database.query<[number, string, string, number, boolean, number]>(
@@ -188,7 +195,7 @@ export class PostgresLeases implements Leases {
         states.map(({ shard }) => shard),
         states.map(({ epoch }) => epoch),
         states.map(({ info }) => info ?? null),
-        // unnest would flatten an array of arrays.
+        // Sent as text, because unnest would flatten an array of arrays.
         states.map(({ numbers }) => `{${numbers.join()}}`),
       ],
     );
@@ -216,7 +223,10 @@ export class PostgresLeases implements Leases {
   }
 }
 
-/** Which replica each pinned shard was given to. A pin ends with the replica, because no other ever has its name. */
+/**
+ * The replica that each pinned shard was assigned to. A pin ends with its replica, because no later replica has the
+ * same name.
+ */
 type Pins = Readonly<Record<number, string>>;
 
 function readPins(kept: Buffer | undefined): Pins {

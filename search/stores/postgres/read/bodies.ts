@@ -48,7 +48,7 @@ export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: n
   const done = countOfChunk(page.bytes);
   if (done === 0) return { rows: [], done };
   const list = listed(snapshot, { ids: page.ids.subarray(0, done), incs: page.incs.subarray(0, done) });
-  // The log no longer reaches back to that time, so rows are read as they are now.
+  // When the log no longer reaches back to `sequence`, rows are read as they are now.
   const isNow = snapshot.sequence === sequence || snapshot.trimmed > sequence;
   const copied = await snapshot.copied(isNow ? rowsNow(list) : rowsBefore(list, sequence));
   return { rows: copied.map((row) => rowRead(snapshot, row)), done };
@@ -62,11 +62,11 @@ function countOfChunk(lengths: Int32Array): number {
   return count;
 }
 
-/** A list of rows in SQL. It is built from numbers only. */
+/** The rows of one statement, listed as SQL. The SQL is built from numbers only. */
 interface ListedRows {
-  /** SQL for `j(shard, id, place)`. */
+  /** SQL after FROM: a table `j(shard, id, place)` with one entry for each row. */
   readonly from: string;
-  /** SQL for an array of the shards of these rows. */
+  /** SQL for an array of the shards of the listed rows. */
   readonly shards: string;
 }
 

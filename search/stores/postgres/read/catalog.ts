@@ -1,5 +1,5 @@
-// Types and incarnations with their numbers, in memory. Entries are only added; just the name of an incarnation's
-// cluster can change.
+// The types and incarnations of the database with their numbers, in memory. Entries are only added; only the cluster
+// name of an incarnation can change.
 import type { TypeKey } from '../../../types.ts';
 import { shardOfIncarnation } from '../shard.ts';
 import { piece, type Piece } from './sql.ts';
@@ -9,13 +9,13 @@ export interface IncarnationRecord {
   /** The incarnation's id, `<record uid>/<uid of kube-system>`. */
   readonly id: string;
   readonly cluster: string;
-  /** The shard that holds its rows. */
+  /** The shard that holds the rows of the incarnation. */
   readonly shard: number;
 }
 
-/** The catalog as one transaction sees it. */
+/** The types and incarnations that one transaction sees. */
 export interface Catalog {
-  /** The value of `sequencer.catalog` when it was read. */
+  /** The value of `sequencer.catalog` when this catalog was read. */
   readonly version: number;
   readonly types: ReadonlyMap<TypeKey, number>;
   readonly typeKeys: ReadonlyMap<number, TypeKey>;

@@ -1,5 +1,5 @@
-// Turns the conditions of a query for one type into SQL about its row `o`. SQL can test columns and terms only.
-// Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
+// Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
+// only. Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';

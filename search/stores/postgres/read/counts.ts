@@ -92,7 +92,8 @@ export async function eachRows(
   const stream = new KeyStream(snapshot, { ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
   await stream.open();
   if (looks.over !== undefined) {
-    // The least number of bodies this will read, so that a question which needs too many is refused before any is read.
+    // Counts the bodies that must be read at least, so that a question which needs too many is refused before any is
+    // read.
     const checked = stream.plans.filter((plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined);
     looks.budget.expect(await countExtents(snapshot, checked));
   }
@@ -111,7 +112,7 @@ async function countPlan(snapshot: Snapshot, plan: TypePlan): Promise<number> {
   return n;
 }
 
-/** Columns that are grouped by; the place of the other is filled with what no row has. */
+/** The columns to group by. Where a facet groups by one of the two, the other gets a constant that no row has. */
 const groupColumns: Readonly<Record<Exclude<NamedFacet, 'type'>, string>> = {
   cluster: `o.inc, ''::bytea AS namespace`,
   namespace: '0 AS inc, o.namespace',

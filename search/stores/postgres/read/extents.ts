@@ -33,7 +33,7 @@ export interface Extent {
   readonly singles: readonly SingleRow[];
 }
 
-/** Undefined when no row of the type can match. */
+/** The rows of a type that a query may examine; undefined when no row of the type can match. */
 export async function extentOf(
   snapshot: Snapshot,
   query: ListQuery,
@@ -111,7 +111,7 @@ function among(wanted: readonly string[] | undefined, unwanted: readonly string[
 
 interface NamedObject {
   readonly incarnation: IncarnationRecord;
-  /** Undefined: an object of this name in any namespace. */
+  /** The object's namespace; undefined for an object of this name in any namespace. */
   readonly namespace: string | undefined;
   readonly name: string;
 }
@@ -144,8 +144,8 @@ export interface Part {
 }
 
 /**
- * Sources that together give the rows of the extent. Both tables have the columns t, inc and namespace; only `obj` has
- * ids, so `counter` leaves out single rows.
+ * Sources that together give the rows of the extent. Tables `obj` and `counter` both have the columns t, inc and
+ * namespace; only `obj` has ids, so `counter` leaves out single rows.
  */
 export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'counter' = 'obj'): readonly Part[] {
   const { whole, places, singles, namespaces } = extent;

@@ -19,7 +19,7 @@ import { ofPath } from './term-sets.ts';
 /** How many bodies one statement reads. */
 const bodiesAtOnce = 64;
 
-/** What is counted, and for which rows. */
+/** A question with the label or path whose values are counted. */
 export interface FacetQuestion extends Question {
   readonly by: FacetBy;
   /** Only values that begin with this text are counted. */
@@ -27,7 +27,7 @@ export interface FacetQuestion extends Question {
 }
 
 /**
- * The most frequent values first; equally frequent ones in order of value.
+ * Counts the rows by value. The most frequent values come first; equally frequent ones are sorted by value.
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacets(
@@ -44,7 +44,7 @@ export async function readFacets(
 }
 
 /**
- * The values that begin with the prefix, sorted.
+ * The values that begin with the question's prefix, sorted.
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacetValues(

@@ -54,8 +54,7 @@ export class KeyOrder {
             key('o.rv', ({ rv }) => piece('?::bytea', bytes(rv))),
           ];
         default:
-          // A type needs no key here, since all rows have the same one. Values of paths are sorted outside of the
-          // database.
+          // All rows here have the same type, so it needs no key. Values of paths are sorted outside of the database.
           return [];
       }
     });
@@ -81,7 +80,7 @@ export class KeyOrder {
       rest = { text, values: [...than.values, ...equal.values, ...rest.values] };
     }
     const [first] = this.#keys;
-    // This repeats the first key as a simple comparison, so that an index on its column can be used.
+    // The condition `from` repeats the first key as a simple comparison, so that an index on its column can be used.
     const from = first && compared(first.by, first.isDescending ? '<=' : '>=', first.of(row));
     return from === undefined ? [rest] : [from, rest];
   }

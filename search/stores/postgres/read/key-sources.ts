@@ -41,8 +41,8 @@ type KeyColumns = readonly [
 const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
 
 /**
- * When fewer rows than this have a required term, all of them are read and sorted. Otherwise the rows are read in order
- * and tested.
+ * The most rows with a required term that are all read and then sorted. When more rows have the term, rows are read in
+ * order and tested.
  */
 const mostCollected = 20_000;
 /** A statement for more rows than this uses a cursor. */
@@ -84,7 +84,7 @@ async function passesRows(
   return ((most + offset) * all) / own < own;
 }
 
-/** Whether a condition finds few rows, so that these are read and sorted. */
+/** Whether a condition matches so few rows that all of them are read and sorted. */
 function isSelective({ conditions, only }: TypePlan): boolean {
   return only !== undefined || (conditions.best?.postings ?? Number.POSITIVE_INFINITY) < mostCollected;
 }

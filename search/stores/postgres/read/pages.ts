@@ -10,7 +10,7 @@ import { KeyStream } from './key-stream.ts';
 import type { Question } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The keys of a page, and what the answer says besides them. */
+/** The keys of a page, and the fields of the answer besides its rows. */
 export interface KeyPage {
   /** Ids of the rows, in order. */
   readonly ids: PageRows;

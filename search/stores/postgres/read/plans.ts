@@ -24,7 +24,7 @@ export interface Question {
   readonly grants: Grants;
 }
 
-/** What a query means for one type. */
+/** A query compiled for one type: the rows that the user may see, and the conditions on them. */
 export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
@@ -66,7 +66,7 @@ export function rowParts(snapshot: Snapshot, { extent, conditions, only }: TypeP
   return parts.map(({ from, where }) => ({ from, where: [...where, ...conditions.pieces] }));
 }
 
-/** One statement for the rows of all parts. */
+/** Joins the rows of all parts with UNION ALL into one statement. */
 export function selectRows(columns: string, parts: readonly Part[], and: readonly Piece[] = []): Piece {
   if (parts.length === 0) return piece(`SELECT ${columns} FROM obj o WHERE false`);
   const selects = parts.map(({ from, where }): Piece => {

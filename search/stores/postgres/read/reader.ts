@@ -117,7 +117,7 @@ async function storedTypes({ rows, catalog }: Snapshot, incarnation?: string): P
   return storedTypesOf(found);
 }
 
-/** How many rows are fetched at a time. */
+/** How many rows a database cursor fetches at a time. */
 const versionsAtOnce = 10_000;
 
 async function storedVersions(

@@ -10,9 +10,9 @@ import { numbered, type Piece } from './sql.ts';
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
   readonly catalog: Catalog;
-  /** Time of the last commit that it sees, in microseconds. */
+  /** Time of the last commit that the transaction sees, in microseconds. */
   readonly sequence: number;
-  /** Time of the newest change of an RBAC object that it sees, in microseconds; 0 when there is none. */
+  /** Time of the newest change of an RBAC object that the transaction sees, in microseconds; 0 when there is none. */
   readonly rights: number;
   /** The log contains all changes after this time, in microseconds. */
   readonly trimmed: number;
@@ -32,7 +32,9 @@ export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>) => Promis
 
 const point = 'SELECT q.last, q.rights, q.catalog, s.trimmed FROM sequencer q CROSS JOIN store s WHERE q.one AND s.one';
 
-/** Parallel workers are off: those of one question would slow down other questions. */
+/**
+ * Settings of the transaction. Parallel workers are off, because the workers of one question would slow down others.
+ */
 const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL max_parallel_workers_per_gather = 0;`;
 

@@ -21,7 +21,7 @@ export function concat(...pieces: readonly Piece[]): Piece {
   return join(pieces, ' ');
 }
 
-/** One condition that is true when all of them are. */
+/** Joins conditions into one that is true when all of them are true. */
 export function allHold(pieces: readonly Piece[]): Piece {
   return pieces.length === 0 ? piece('true') : join(pieces, ' AND ');
 }

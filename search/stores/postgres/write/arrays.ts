@@ -2,7 +2,7 @@
 // driver would send arrays as text, with bytes in hexadecimal, and the server would have to parse it.
 const headBytes = 20;
 const lengthBytes = 4;
-/** Numbers of types (pg_type.dat of PostgreSQL). */
+/** OIDs of the element types (pg_type.dat of PostgreSQL). */
 const oids = { bytea: 17, int8: 20, int2: 21, int4: 23, text: 25 } as const;
 
 export function int2s(values: readonly number[]): Buffer {
@@ -65,7 +65,7 @@ function head(oid: number, length: number, hasNull: boolean, bytes: number): Buf
   array.writeInt32BE(oid, 8);
   if (dimensions === 0) return array;
   array.writeInt32BE(length, 12);
-  // The index of the first element.
+  // PostgreSQL counts array elements from 1.
   array.writeInt32BE(1, 16);
   return array;
 }

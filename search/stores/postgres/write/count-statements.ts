@@ -1,5 +1,5 @@
-// Statements for what is known about many rows together: their numbers by namespace, their terms, and how their types
-// are followed.
+// Statements that update what is stored about many rows together: the number of rows by namespace, the terms of rows,
+// and how their types are followed.
 import { byteas, int2s, int4s, int8s, texts } from './arrays.ts';
 import { targetArrays } from './find.ts';
 import type { Statement } from './pipeline.ts';

@@ -1,13 +1,13 @@
-// How many write transactions each lease of this process has committed. The database counts them, too. When it has
-// fewer, it has lost commits that this process was told of: a standby that was behind has taken over, or the server has
-// crashed with synchronous_commit off. Then what was read from the clusters since must be read again.
+// Counts the write transactions that this process has committed with each lease. The database counts them, too. When
+// the database has fewer, it has lost commits that it had acknowledged: a standby that was behind has taken over, or
+// the server has crashed with synchronous_commit off. Then the lost changes must be read from the clusters again.
 import type { ShardWriter } from '../../store.ts';
 
-/** Bounds of the number that the database may have, both included. */
+/** The least and the greatest number of committed transactions that the database may have counted for a lease. */
 export interface WriteBounds {
-  /** What the database has acknowledged. */
+  /** The number of transactions that the database has acknowledged. */
   readonly least: number;
-  /** With the transactions of which it is not known whether they were committed. */
+  /** `least`, plus the transactions of which it is unknown whether they were committed. */
   readonly most: number;
 }
 
@@ -26,17 +26,17 @@ export class LeaseWrites {
     return known?.epoch === epoch ? { least: known.least, most: known.most } : anything;
   }
 
-  /** How many each lease has at least, by {@link writerKey}. */
+  /** The number of acknowledged transactions of each lease, by {@link writerKey}. */
   acknowledged(): ReadonlyMap<string, number> {
     return new Map([...this.#leases].map(([shard, { epoch, least }]) => [writerKey({ shard, epoch }), least]));
   }
 
-  /** A transaction was committed. @param writes the number that the database has from then on */
+  /** Notes that a transaction was committed. @param writes the lease's number of transactions in the database */
   committed({ shard, epoch }: ShardWriter, writes: number): void {
     this.#leases.set(shard, { epoch, least: writes, most: writes });
   }
 
-  /** A transaction has failed, perhaps while it was being committed. */
+  /** Notes that a transaction has failed, perhaps while it was being committed. */
   failed(writer: ShardWriter): void {
     const { least, most } = this.of(writer);
     if (most === anything.most) return;

@@ -60,8 +60,8 @@ export class Numbers {
   }
 
   /**
-   * Forgets what it knows: a write has failed, and the database may have lost numbers that it has given out, as a
-   * standby that was behind when it took over.
+   * Forgets all remembered numbers. Called when a write has failed, because the database may have lost numbers that it
+   * had given out, for example when a standby that was behind has taken over.
    */
   forget(): void {
     this.#types.clear();

@@ -53,7 +53,7 @@ class Pipeline implements Submittable {
       connection.bind({ values: [...values] }, true);
       connection.execute(null, true);
     }
-    // After an error the server skips all messages before this one.
+    // The Sync message ends the pipeline: after an error the server skips all messages before it.
     connection.sync();
     connection.stream.uncork();
   }

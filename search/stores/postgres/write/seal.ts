@@ -1,8 +1,8 @@
-// The last statement of a write. It checks that each writer still owns its shard and that the
-// database has all it has acknowledged, takes numbers for the changes from
-// the sequencer, and writes the log. The sequencer's row is locked until the commit is visible, so whoever sees a
-// number also sees every change up to it. All values, and the COMMIT after this statement, are sent to the server
-// before the lock is taken, so no other writer waits for this process.
+// The last statement of a write. It checks that each writer still owns its shard and that the database has lost no
+// commit it has acknowledged, takes numbers for the changes from the sequencer, and writes the log. The sequencer's row
+// is locked until the commit is visible, so whoever sees a number also sees every change up to it. All values, and the
+// COMMIT after this statement, are sent to the server before the lock is taken, so no other writer waits for this
+// process.
 import type { ClientBase, DatabaseError } from 'pg';
 
 import type { TypeKey } from '../../../types.ts';
@@ -33,10 +33,10 @@ export class ShardsLostError extends FencedError {
 
 export interface Seal {
   readonly writers: readonly (ShardWriter & WriteBounds)[];
-  /** The numbers that the transaction has written, with what they stand for. */
+  /** The types and incarnations that the transaction refers to, by their numbers in the database. */
   readonly types: ReadonlyMap<number, TypeKey>;
   readonly incarnations: ReadonlyMap<number, string>;
-  /** In microseconds: changes get later times than this. */
+  /** Time in microseconds: the changes of this write get later times. */
   readonly afterUs: number;
   readonly log: readonly LogRow[];
   /** In microseconds: the time under which the bodies from before these changes were stored in `change_body`. */
@@ -90,7 +90,7 @@ function isSequenced({ log, catalogGrew }: Seal): boolean {
 /** The last statement before COMMIT; none when there is nothing to check and nothing to write. */
 function seal(of: Seal): readonly Statement[] {
   const { types, incarnations, afterUs, catalogGrew } = of;
-  // In the same order everywhere: two transactions that lock the same rows then wait for each other, and not for ever.
+  // All transactions lock shards in the same order, because different orders could deadlock.
   const writers = [...new Map(of.writers.map((writer) => [writerKey(writer), writer])).values()].sort(
     (one, other) => one.shard - other.shard,
   );

@@ -36,7 +36,7 @@ export interface QueueOptions {
   /** The resourceVersion of a change at this time; for undefined, of a commit that changed nothing. */
   readonly versionOf: (lastUs: number | undefined) => string;
   /**
-   * Creates what a failed write was missing, such as a partition of the log.
+   * Repairs the cause of a failed write, such as a missing partition of the log.
    * @returns whether the write is worth another try
    */
   readonly mend: (error: unknown) => Promise<boolean>;
@@ -159,7 +159,10 @@ function fenced({ shard, epoch }: ShardWriter): FencedError {
   return new FencedError(`shard ${shard} is written by another process since epoch ${epoch}: nothing was written`);
 }
 
-/** How many batches from the head of the queue can share a transaction: no two of them may name the same object. */
+/**
+ * How many batches from the head of the queue can share a transaction: no two of them may name the same object, and
+ * their size is limited.
+ */
 function countTogether(queue: readonly Waiting[]): number {
   let bytes = 0;
   let rows = 0;

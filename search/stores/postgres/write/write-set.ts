@@ -82,14 +82,16 @@ export interface FollowedType {
   /** Empty until the first complete list was stored. */
   readonly version: string;
   readonly confirmedMs: number;
-  /** From where a watch can go on without a list; '' for nowhere. */
+  /** The object seen last (`SyncPosition.resume`), with which a new follower can resume the watch; '' for none. */
   readonly resume: string;
 }
 
-/** The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are added to what it has. */
+/**
+ * The new row of table `follow` for a type in an incarnation. `objects` and `bytes` are added to the stored numbers.
+ */
 export interface FollowChange {
   readonly target: Target;
-  /** The row as it is now; undefined when there is none. */
+  /** The stored row; undefined when there is none. */
   readonly before: FollowedType | undefined;
   info: string;
   version: string;

@@ -39,10 +39,10 @@ const forgottenAtOnce = 2000;
  */
 const mostTextBytes = 512;
 
-/** What a write adds to what it has gathered. */
+/** The parts of a write's last statement (seal.ts) that do not come from the changed rows. */
 interface SealedRest {
   readonly writers: readonly ShardWriter[];
-  /** Ids by number. */
+  /** Ids of incarnations by their numbers in the database. */
   readonly incarnations: ReadonlyMap<number, string>;
   readonly beforeAt: number;
   readonly catalogGrew: boolean;
@@ -61,11 +61,11 @@ interface Planned {
 }
 
 export interface WriterOptions {
-  /** What is known of this process's leases; kept up here. */
+  /** Counts the transactions of this process's leases. The writer updates it after each write. */
   readonly leaseWrites: LeaseWrites;
   /** Time of the newest change that this process knows of, in microseconds. */
   readonly lastUs: () => number;
-  /** Told after each write how many milliseconds the sequencer took, most of it waiting for others. */
+  /** Called after each write with the milliseconds spent on the sequencer, most of them waiting for other writers. */
   readonly onSealed: (waitMs: number) => void;
 }
 

@@ -4,7 +4,7 @@ import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
-/** With fewer rows, they are read from the file. */
+/** For types with fewer rows than this, rows are read from the file. */
 const leastRows = 1000;
 /**
  * For users who see a smaller share of the type, rows are read from the file, because a search in memory goes through

@@ -1,6 +1,6 @@
 // What a reader thread keeps in memory between transactions, so that questions over many namespaces, or with a large
 // offset, need not read every row. Each structure is built over several transactions and then kept up to date from the
-// change log. Easy to get wrong: in each transaction it is valid only after `refresh`.
+// change log. Easy to get wrong: in each transaction a structure is valid only after `refresh`.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';

@@ -16,10 +16,10 @@ export interface TypeChange {
 /** With more changes than this it is cheaper to read everything again. */
 const mostChanges = 5000;
 
-/** Which changes are wanted. */
+/** Limits which changes of a type are read from the log. */
 export interface ChangesWanted {
   readonly most?: number;
-  /** Only additions and deletions, since the name of an object never changes. */
+  /** True for additions and deletions only. They suffice for names, since the name of an object never changes. */
   readonly isOfNames?: boolean;
 }
 

@@ -74,7 +74,7 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
   return changed.size === 0 ? readNow(session, some) : readBefore(session, some, changed);
 }
 
-/** The rows as they are now. */
+/** Reads the rows as they are now, not as they were when the page's keys were read. */
 function readNow(session: Session, ids: Float64Array): BodyChunk {
   const packer = new Packer();
   let done = 0;

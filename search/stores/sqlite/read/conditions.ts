@@ -1,5 +1,5 @@
-// Turns the conditions of a query for one type into SQL about its row `o`. SQL can test columns and terms only.
-// Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
+// Turns the conditions of a query for one type into SQL about a row `o` of table `obj`. SQL can test columns and terms
+// only. Conditions on paths that are not indexed for the type are left to a matcher, which reads the body.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../../query/match.ts';
@@ -12,7 +12,7 @@ import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts'
 
 /** SQL for a condition on columns of `o`. */
 export interface ConditionPiece extends Piece {
-  /** Set when the SQL tests exactly this set of terms. */
+  /** The set of terms that the SQL tests; absent when it tests anything else. */
   readonly terms?: TermSet;
 }
 

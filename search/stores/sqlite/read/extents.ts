@@ -54,7 +54,7 @@ interface Granted {
   counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
 
-/** Remembered parts by grants. The grants of a user are the same object until they change. */
+/** The granted parts of extents, remembered by grants. The grants of a user are the same object until they change. */
 const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
 /** How many combinations of type and conditions are remembered for one user. */
 const mostRemembered = 16;

@@ -25,7 +25,7 @@ const manyRows = 20_000;
 const leastRemembered = 300;
 
 /**
- * The most frequent values first; equally frequent ones in order of value.
+ * Counts the rows by value. The most frequent values come first; equally frequent ones are sorted by value.
  * @throws TooManyBodies (rejects) when too many bodies would have to be read
  */
 export async function readFacets(

@@ -80,7 +80,7 @@ export class KeyStream {
 
   /**
    * @param looks the budget of bodies, and what happens when it is used up: the stream ends early, or the question is
-   *   refused. An order by paths is always refused then
+   *   refused. A question ordered by paths is always refused, because it cannot end early
    */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;

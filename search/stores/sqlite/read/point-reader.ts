@@ -127,7 +127,7 @@ class PointConnection implements PointReader {
     try {
       return look();
     } catch {
-      // A lock, or an error that the reader threads will meet and report.
+      // The look-up met a lock, or an error that the reader threads will meet and report.
       return undefined;
     } finally {
       this.#noteTime(startedMs);

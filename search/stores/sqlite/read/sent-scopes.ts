@@ -29,7 +29,7 @@ export class SentScopes {
     });
   }
 
-  /** What to send to a reader thread along with a query. */
+  /** Returns the scope to send to a reader thread along with a query. */
   send(scope: RowScope, query: ListQuery, reader: number): SentScope {
     // For a query by owner all types are sent: objects between an owner and what it owns may be of any type.
     const types = query.owner === undefined ? query.types.map(typeKey).toSorted() : undefined;

@@ -1,4 +1,4 @@
-// The ways to reach the rows of one type, each with the index it uses and its cost. The ways used for one plan never
+// The access paths to the rows of one type, each with the index it uses and its cost. The paths used for one plan never
 // overlap, so no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf, type SlotRow } from '../catalog.ts';
@@ -33,7 +33,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   return anyOf(any);
 }
 
-/** The same condition without objects granted by name, for a counter or a posting. */
+/** Like {@link inExtent}, but without the condition for objects granted by name. For a counter or a posting. */
 export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
   return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
@@ -63,7 +63,7 @@ function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   return any;
 }
 
-/** The ways to all rows that an {@link Extent} allows, found through their namespace slots. */
+/** The access paths to all rows that an {@link Extent} allows, found through their namespace slots. */
 export function byExtent(extent: Extent): readonly AccessPath[] {
   const { t, incarnations, incarnationsJson, except, exceptJson, slots, slotsJson, ids } = extent;
   const paths: AccessPath[] = [];
@@ -89,7 +89,7 @@ export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): A
   return accessPath({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
 }
 
-/** Rows found by their complete name or uid. */
+/** The access path to rows with one of these complete names or uids. */
 function byValues(extent: Extent, column: 'name' | 'uid', values: readonly string[]): AccessPath {
   const on = { name: 'obj_name ON o.t = ? AND o.name = j.value', uid: 'obj_uid ON o.t = ? AND o.uid = j.value' };
   const text = `json_each(?) j CROSS JOIN obj o INDEXED BY ${on[column]}`;
@@ -97,7 +97,7 @@ function byValues(extent: Extent, column: 'name' | 'uid', values: readonly strin
   return accessPath({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
 }
 
-/** The ways to all rows of the type by name. Only the database index obj_name is read. */
+/** The access path to all rows of the type by name. Only the database index obj_name is read. */
 function byNameScan(extent: Extent): AccessPath {
   const member = inExtent(extent, 'o');
   return accessPath(
@@ -119,22 +119,22 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Acce
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
 
-/** The ways to reach all rows of a plan, with their cost in rows or postings to read. */
+/** The access paths that together reach all rows of a plan, with their cost in rows or postings to read. */
 export interface Access {
   readonly paths: readonly AccessPath[];
   /** Conditions that the paths themselves do not check. */
   readonly rest: readonly Piece[];
   readonly cost: number;
-  /** The paths read postings only; {@link joined} adds the rows. */
+  /** True when the paths read postings only; {@link joined} adds the rows. */
   readonly isOfPostings: boolean;
-  /** The paths reach every row of the extent. */
+  /** True when the paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
 }
 
 /** Cost of looking up the row of a posting, relative to reading the next row of an index. */
 const lookUpCost = 2;
 
-/** The cheapest way to reach all rows of a plan. */
+/** The cheapest access to all rows of a plan. */
 export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
   const { extent, conditions, only } = plan;
   const { t } = extent;
@@ -173,7 +173,7 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
   return all.reduce((one, other) => (other.cost < one.cost ? other : one));
 }
 
-/** All rows of one incarnation, without objects granted by name. */
+/** The access to all rows of one incarnation, without objects granted by name. */
 export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation: number): Access {
   const { t, rows, incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;
@@ -189,7 +189,7 @@ export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation:
   return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
-/** The rows of one incarnation that have a term of `best`, without objects granted by name. */
+/** The access to the rows of one incarnation that have a term of `best`, without objects granted by name. */
 export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
   const { incarnations, except, exceptJson, slots } = extent;
   const first = incarnation * slotsPerIncarnation;

@@ -20,7 +20,7 @@ export interface SharedStoreOptions extends SqliteOptions {
   readonly mayWrite: () => boolean;
 }
 
-/** How often a process that only reads looks for commits, to tell its listeners. Its answers are always up to date. */
+/** How often a process that only reads checks for commits, to call its listeners. Its answers are always up to date. */
 const commitsEveryMs = 25;
 /** How often a process checks whether there is no writer, and whether the file was replaced. */
 const lookEveryMs = 250;

@@ -78,7 +78,7 @@ export type AnswerMessage =
   | { readonly id: number; readonly failure: Failure }
   | { readonly id: 0; readonly event: WorkerEvent };
 
-/** What a worker reports on its own. */
+/** The events that a worker reports without having been called. */
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
   | { readonly kind: 'trouble'; readonly message: string }

@@ -24,8 +24,8 @@ export interface ReaderThreadsOptions {
 
 const restartAfterMs = 1000;
 /**
- * Enough for the rows of some 700,000 objects and what is read between them. With less, reading a page of them would
- * read most rows from the file.
+ * The largest page cache by default. It holds the table rows of some 700,000 objects and the index pages read with
+ * them. With a smaller cache, a page of so many objects would be read from the file.
  */
 const mostCacheBytes = 256 << 20;
 /** Share of the memory that this process may use, or of the machine's memory. */

@@ -8,7 +8,7 @@ import { markDamaged } from '../file.ts';
 import { openReader } from '../read/reader.ts';
 import { Handover, report, serve } from './worker-port.ts';
 
-/** What the thread is started with. */
+/** The `workerData` with which a reader thread is started. */
 export interface ReaderData {
   readonly file: string;
   readonly cacheBytes: number;

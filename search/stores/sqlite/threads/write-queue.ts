@@ -1,6 +1,6 @@
-// The writes that wait, in the order in which they came. Deleting an incarnation takes many transactions, between which
-// other incarnations are written. Within one incarnation the order is kept: batches sent before the deletion are
-// committed before it, and batches sent after it wait until it is complete.
+// Queues writes in the order in which they came. Deleting an incarnation takes many transactions, between which other
+// incarnations are written. Within one incarnation the order is kept: batches sent before the deletion are committed
+// before it, and batches sent after it wait until it is complete.
 import type { Commit } from '../../store.ts';
 import type { Result, Writer } from '../write/writer.ts';
 import type { PackedBatch } from './messages.ts';

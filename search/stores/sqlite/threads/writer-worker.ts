@@ -11,7 +11,7 @@ import { WriteQueue } from './write-queue.ts';
 import { Writer } from '../write/writer.ts';
 import type { Commit } from '../../store.ts';
 
-/** What the thread is started with. */
+/** The `workerData` with which the writer thread is started. */
 export interface WriterData {
   readonly directory: string;
   readonly pathsDigest: string;

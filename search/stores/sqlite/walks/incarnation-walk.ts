@@ -33,7 +33,7 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
         if (incarnation === undefined) return rows.length === 0 ? undefined : rows;
         left = left.slice(1);
         const { best } = plan.conditions;
-        // Since the walk began, the last row with the term was deleted.
+        // Without `best`, the last row with the term was deleted since the walk began, so nothing is left to read.
         if (isByTerms && best === undefined) continue;
         const access =
           isByTerms && best !== undefined

@@ -85,7 +85,7 @@ function sameSlot(slot: NamespaceSlot, { slot: other }: KeyRow): boolean {
 
 interface NameRange {
   readonly direction: 1 | -1;
-  /** Undefined: from the first name. */
+  /** The name at which to begin; undefined means the first name. */
   readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
   readonly limit: number;
 }
@@ -174,7 +174,7 @@ function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[
 /** One incarnation, as a part of a walk. */
 interface Stop {
   readonly incarnation: number;
-  /** Numbers of its slots in order; undefined means all slots. */
+  /** Numbers of the incarnation's slots in order; undefined means all slots. */
   readonly listed: readonly number[] | undefined;
 }
 

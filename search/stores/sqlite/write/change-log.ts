@@ -93,7 +93,7 @@ export class ChangeLog {
     const oldest = this.#sequenceAt(1);
     const tooOldUs = this.#nowUs() - ageMs * 1000;
     if (oldest !== 0 && oldest < tooOldUs) {
-      // A limited number for each transaction; later transactions remove more.
+      // Each transaction removes a limited number of entries; later transactions remove more.
       const row = this.#db
         .prepare(
           'SELECT max(sequence) AS s FROM (SELECT sequence FROM change WHERE sequence < ? ORDER BY sequence LIMIT 5000)',

@@ -16,7 +16,7 @@ import {
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 
-/** Which part of which log is being copied, or was copied. */
+/** The part of a write-ahead log that is being copied into the database, or was copied. */
 interface CheckpointRecord {
   /** `begun`: pages may be in both files. `done`: the database contains all of these bytes of the log. */
   readonly state: 'begun' | 'done';
