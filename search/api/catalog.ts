@@ -15,7 +15,7 @@ import { scopeConcerns, scopeWithout } from './visible.ts';
 /** The apiVersion of documents that only the index has, such as counts and facets. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
-/** The types that the index may show, with the clusters they are stored of. */
+/** The types that the index may show: one entry for each type and each cluster whose objects of it are stored. */
 export interface Catalog {
   readonly all: readonly StoredType[];
   of(type: TypeKey): readonly StoredType[];
@@ -135,8 +135,8 @@ export interface TypeView {
 }
 
 /**
- * How a type can be shown in a version. Only stored types for which `isKnown` returns true count. Returns undefined
- * when there is none.
+ * Finds how a type can be shown in a version. Only stored types for which `isKnown` returns true count. Returns
+ * undefined when no stored type can be shown.
  * @param version undefined for whatever version is stored
  */
 export function typeView(

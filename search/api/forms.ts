@@ -155,7 +155,7 @@ export interface ObjectNames {
 
 export const partialNames: ObjectNames = { kind: 'PartialObjectMetadata', apiVersion: partialVersion };
 
-/** How objects and bookmarks appear in the events of a watch. @param names of bookmarks */
+/** How objects and bookmarks appear in the events of a watch. @param names kind and apiVersion of bookmarks */
 export function eventForm(names: ObjectNames, show: ShowObject): EventForm {
   return {
     object: (row) => asBuffer(show(row.raw, row.type, row.incarnation)),

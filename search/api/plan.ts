@@ -66,10 +66,14 @@ interface Shown extends ReturnType<typeof scopeOfViews> {
   readonly views: readonly TypeView[];
 }
 
-/** Results by the caller's rights, which stay the same object while nothing changes, and then by question. */
+/**
+ * Caches the results of `shownOf` by the caller's rights, and then by the requested types and clusters. While the
+ * rights do not change, `Scopes` returns the same ScopeAnswer object.
+ */
 const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly shown: Map<string, Shown> }>();
 /**
- * How many results are kept for equal rights. Their questions differ only in the version of a type and in the clusters.
+ * The maximum number of results in the cache for one ScopeAnswer. Such results differ in the requested clusters and in
+ * the requested version of a type.
  */
 const mostShown = 100;
 
