@@ -65,7 +65,7 @@ export interface IndexOptions extends StoreOptions {
   readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
-  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time. */
+  /** Returns a number that changes whenever results of `outgoing` may change. When absent, none is cached. */
   readonly outgoingGeneration?: () => number;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
@@ -98,7 +98,7 @@ export interface Index {
   readonly watchers: number;
   /** How many shards this process follows; undefined for SQLite, where one process follows all. */
   readonly shards?: (() => number) | undefined;
-  /** State of its database; undefined for SQLite. */
+  /** Returns the state of the PostgreSQL database; undefined for SQLite. */
   readonly database?: (() => DatabaseStatus) | undefined;
   /** How many decisions were compared with the clusters' own answers since the start, by result. */
   rightsSamples(): readonly RightsSamples[];
@@ -185,7 +185,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-/** Follows the members, or learns how the process that writes the index does. */
+/**
+ * Follows the member clusters. When another process of this gateway writes the index, gets the state of the clusters
+ * from it instead.
+ */
 async function follow(
   options: IndexOptions,
   { store, leases, writing }: OpenedStore,
@@ -205,7 +208,7 @@ async function follow(
   });
 }
 
-/** Absent `now`: this process's own clock. */
+/** A running sync. `now` and `shards` are present only with PostgreSQL; without `now`, this process's clock is used. */
 type Following = SyncHandle & Partial<Pick<ShardedSync, 'now' | 'shards'>>;
 
 function followClusters(

@@ -119,7 +119,7 @@ interface RememberedGrant {
 /** How many grants are remembered; the key of each is identity, incarnation, verb and type. */
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
-/** The longest time a result holds. Clusters are asked about their authorizers about as often. */
+/** The most milliseconds for which a result is used. Clusters are asked about their authorizers about as often. */
 const longestMs = 5 * 60_000;
 /** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
 const dueStepMs = 10_000;
@@ -165,7 +165,8 @@ export class ClusterRights {
   }
 
   /**
-   * Grants by mirrored RBAC alone, as it is now. For a cluster about which only RBAC decides.
+   * Computes what the mirrored RBAC of one incarnation grants at this moment, for a cluster that uses no other
+   * authorizer.
    * @returns one grant for each type of the question, in their order
    * @throws GatewayError when the identity may not go out to the cluster
    */
@@ -180,8 +181,8 @@ export class ClusterRights {
   }
 
   /**
-   * For a cluster of which the index holds nothing yet: a set with the first type the gateway lets the user request,
-   * which is enough to know that the user may reach the cluster. Empty when there is none.
+   * Finds the first type that the gateway lets the user request from a cluster of which the index holds nothing yet.
+   * One type is enough to know that the user may reach the cluster. The set is empty when the user may request none.
    */
   async #firstReached(
     { user, verb, types }: RightsQuestion,
@@ -275,8 +276,8 @@ export class ClusterRights {
   }
 
   /**
-   * The gateway runs with the person's own credential, so every row of the index is one the person could read when it
-   * was fetched.
+   * Grants for a gateway that runs with the person's own credential: everything, since the person could read every row
+   * when it was fetched. The cluster is hidden when its rows were confirmed too long ago.
    */
   async #ownGrants({ record, stored, types, basis }: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const confirmed = await this.#options.confirmations(stored.incarnation.id, types);
@@ -291,7 +292,7 @@ export class ClusterRights {
     if (confirmedAtMs === 0) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
-    // After the clock was set back a confirmation can lie in the future, and the next one be older than it.
+    // After the clock was set back, a confirmation can have a time in the future, so the earlier of both times counts.
     basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
     const ageMs = nowMs - confirmedAtMs;
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;

@@ -24,7 +24,7 @@ export interface ScopeAnswer {
   readonly unread: ReadonlySet<string>;
 }
 
-/** What all evaluations share. */
+/** The data and functions that every {@link Evaluation} uses. */
 export interface EvaluationSources {
   readonly journal: ChangeJournal;
   /** All registered clusters. Keys: the uid of the cluster record. */
@@ -44,8 +44,8 @@ export interface EvaluationSources {
 }
 
 /**
- * After so many clusters the event loop gets a turn. A user's first question asks about all clusters, and other
- * requests must not wait for that.
+ * After this number of clusters, other tasks of the event loop may run. A user's first question asks about all
+ * clusters, and other requests must not wait until all are decided.
  */
 const decidedInOneTurn = 64;
 

@@ -76,9 +76,12 @@ export interface MirrorOptions {
 const entriesAtOnce = 1_000;
 /** The most changes that {@link RightsMirror.at} undoes. */
 const mostUndone = 10_000;
-/** A mirror that has not read the log for longer than this first asks the store whether the log still reaches back. */
+/**
+ * Milliseconds after which the log may have been trimmed. A mirror that has not read the log for longer first asks the
+ * store for the oldest resourceVersion in it.
+ */
 const trimmedAfterMs = 5_000;
-/** While nobody asks, commits within this time are read together. */
+/** Milliseconds from a commit to the update in the background, which reads all commits of that time. */
 const followDelayMs = 50;
 
 const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
@@ -105,7 +108,7 @@ class Mirror implements RightsMirror {
   /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';
   #drainedAtMs = 0;
-  /** The update that is running, and the next one, for which callers wait that came during the first. */
+  /** `#draining` is the running update, `#again` the next one, for callers that came while `#draining` was running. */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
   #isFollowing = false;

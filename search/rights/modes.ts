@@ -17,7 +17,7 @@ export type RightsMode = 'rbac' | 'review';
 /** Label of a cluster that overrides the configuration; the value is a {@link RightsChoice}. */
 export const rightsLabel = 'search.portcullis.io/rights';
 
-/** Reported when the way of deciding has changed for a cluster. */
+/** Reported when a cluster changes between its two modes: decisions by copied RBAC, or by access reviews. */
 export interface ModeChange {
   readonly cluster: string;
   readonly incarnation: string;
@@ -30,7 +30,7 @@ export interface ModeChange {
 /** The chosen mode of each cluster; see {@link makeRightsModes}. */
 export interface RightsModes {
   /**
-   * The mode for this cluster now.
+   * Returns whether copied RBAC or access reviews decide for this cluster at the moment.
    * @throws GatewayError (rejects) when the cluster must be asked first and does not answer
    */
   modeOf(record: ClusterRecord, incarnation: string): Promise<RightsMode>;
@@ -167,8 +167,8 @@ function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice
 }
 
 /**
- * What one process has found out, added to what others have kept. A mismatch stays whoever found it: mirrored RBAC must
- * not decide again because another process has not seen it.
+ * Merges two texts of a {@link ModeMemory}: what other processes have stored, and what this process has found out. A
+ * mismatch that is stored stays, because mirrored RBAC must not decide for that cluster again.
  */
 export function mergeModes(kept: string, own: string): string {
   const known = readMemory(kept);

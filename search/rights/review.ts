@@ -101,7 +101,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
   const numberOf = makeIdentityNumbers();
   const answers = makeReviewCache<Answer>({ ...cacheLimits, now });
 
-  /** What one grant is about. `untilMs` is lowered to the earliest expiry of the answers used. */
+  /** The cluster that a grant is computed for. `untilMs` is lowered to the earliest expiry of the answers used. */
   type Asked = Parameters<Reviewer['grant']>[0] & { untilMs: number };
   const allowed = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
     const { record, incarnation } = asked;

@@ -59,13 +59,13 @@ export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 
   /** What the index holds of the clusters. */
   readonly stored: Pick<StoredIncarnations, 'all'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
-  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
+  /** Returns a number that changes whenever results of `outgoing` may change. When absent, no result is kept. */
   readonly outgoingGeneration?: () => number;
   /** Gives Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** {@link Scopes} that can also be told of changes which are not in the RBAC objects. */
+/** {@link Scopes} with a method to report changes of rights that are not changes of RBAC objects. */
 export interface RowScopes extends Scopes {
   /** Reports that rights in this incarnation may have changed for a reason other than its RBAC objects. */
   changed(incarnation: string): void;
@@ -181,7 +181,7 @@ class KeptRowScopes implements RowScopes {
     const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    // Setting it again lets the cache count its new size.
+    // The evaluation is set again, because the cache reads its size only then.
     if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
       this.#evaluations.set(key, evaluation);
     return { answer, evaluation };

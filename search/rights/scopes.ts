@@ -26,7 +26,7 @@ export interface ScopesOptions extends Pick<
   'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'
 > {
   readonly store: IndexStore;
-  /** Reads the types of the store; by default a reader of its own. */
+  /** Reads the types of the store. By default, `makeScopes` makes a reader that nothing else uses. */
   readonly types?: StoredTypes;
   readonly reviews: MemberReviews;
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */

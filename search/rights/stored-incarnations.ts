@@ -31,7 +31,7 @@ interface Remembered<T> {
 const typesMaxAgeMs = 1_000;
 const confirmationsMaxAgeMs = 10_000;
 const rememberedConfirmations = 1_000;
-/** After so many types the event loop gets a turn. */
+/** After this number of types, other tasks of the event loop may run. */
 const groupedInOneTurn = 5_000;
 
 /** Reads and remembers what a store holds of the clusters. */

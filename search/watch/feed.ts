@@ -70,7 +70,7 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
 class SharedChangeFeed implements ChangeFeed {
   readonly #store: FeedStore;
   readonly #endCommits: () => void;
-  /** By their types. */
+  /** One entry for each set of watched types. The keys are made of the types. */
   readonly #audiences = new Map<string, Audience>();
   /** Reads since the last commit, by position and types. */
   #remembered = new Map<string, Promise<Reading>>();
@@ -167,7 +167,8 @@ class SharedChangeFeed implements ChangeFeed {
   }
 
   async #readNow(from: string, types: readonly TypeKey[], seen: string): Promise<Reading> {
-    // Taken before the entries are read. Taken afterwards, it could cover a commit whose entries are missing.
+    // The resourceVersion is read before the entries. Read afterwards, it could include a commit whose entries are
+    // missing.
     const committed = this.#store.resourceVersion();
     const target = seen > committed ? seen : committed;
     const entries = await this.#store.changes(from, types, entriesAtOnce);

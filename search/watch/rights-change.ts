@@ -15,8 +15,8 @@ import type { ChangeFeed } from './feed.ts';
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
 /**
- * The most log entries that are collected of objects which the watcher could see before the change of rights and still
- * can.
+ * The maximum number of log entries that are collected about objects that the watcher could see before the change of
+ * rights and can still see. When there are more, the watcher must list again.
  */
 const mostEntries = 20_000;
 
@@ -31,7 +31,7 @@ export interface RightsEvents {
   readonly events: readonly RightsEvent[];
   /** The watcher has seen everything up to here once the events are sent. */
   readonly position: string;
-  /** The newest change of rights in what was read: when it has changed the watcher's rights, the events must not go. */
+  /** How new the rights are in the rows that were read. If they change the watcher's rights, do not send the events. */
   readonly rightsVersion: string;
 }
 

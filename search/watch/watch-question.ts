@@ -47,7 +47,7 @@ export interface WatchQuestion {
   /** Whether to send a bookmark after the existing rows (`k8s.io/initial-events-end`). */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
-  /** Undefined: no limit. */
+  /** Milliseconds after which the watch ends; undefined for no limit. */
   readonly timeoutMs: number | undefined;
   /** Says which clusters are missing or outdated at the start. Names only clusters that the caller may know of. */
   readonly warnings: readonly Warning[];
