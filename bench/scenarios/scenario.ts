@@ -30,7 +30,7 @@ export interface Sample {
   readonly firstError?: string;
 }
 
-/** What every scenario gets to run with. */
+/** The setup and the options that `run` of every scenario gets. */
 export interface Bench {
   readonly site: Site;
   readonly options: Options;

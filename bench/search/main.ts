@@ -81,7 +81,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints what does not hold. @returns the exit code */
+/** Prints a line for each limit that does not hold. @returns the exit code */
 function outcome(failures: readonly string[], keepGoing: boolean): number {
   for (const failure of failures) print(`does not hold: ${failure}`);
   return failures.length === 0 || keepGoing ? 0 : 1;

@@ -33,7 +33,7 @@ export type PodOf = Pick<GeneratedObject, 'namespace' | 'name'> & { readonly clu
 
 /**
  * Makes the requests to compare.
- * @param last whether the last one lists the pods of all clusters or of the pod's cluster
+ * @param last whether the last request lists the pods of all clusters, or those of the cluster of the given pod
  */
 export function httpQuestions({ namespace, name, cluster }: PodOf, last: 'all' | 'cluster'): readonly HttpQuestion[] {
   const counting = ask('count', '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.');

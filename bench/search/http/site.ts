@@ -23,15 +23,15 @@ export type StoreName = 'sqlite' | 'postgres';
 export interface SiteShape {
   /** Names of the members. */
   readonly members: readonly string[];
-  /** How many generated clusters each member has the objects of. */
+  /** Number of generated clusters whose objects each member serves. */
   readonly generatedPerMember: number;
-  /** Types of generated objects that members serve and the rival has; they must be those of `--index-resources`. */
+  /** Types of the objects that members serve and Clusterpedia's table contains; also used for `--index-resources`. */
   readonly resources: readonly (keyof typeof perCluster)[];
   /** The stores that are compared; each has a gateway of its own. */
   readonly stores: readonly StoreName[];
 }
 
-/** A server that is asked. */
+/** One of the compared servers: a gateway with one of the stores, or Clusterpedia's API server. */
 export interface Target {
   readonly name: string;
   readonly port: number;
@@ -190,7 +190,7 @@ class SiteParts {
     await this.#untilIndexed(port, gateway);
     const seconds = (performance.now() - startedMs) / 1000;
     this.#print(`the gateway with ${store} has all objects after ${seconds.toFixed(0)} s`);
-    // As the rival's table was, so that the planner knows the sizes of all tables.
+    // VACUUM ANALYZE, which Clusterpedia's table also gets, so that the query planner knows the sizes of all tables.
     if (store === 'postgres') await vacuum(postgres);
     return { name: store, port, pids: [gateway.pid], pathOf: ({ path }) => path };
   }

@@ -31,7 +31,7 @@ interface Turn {
   readonly clientShare: number;
 }
 
-/** Asks each server in turns. */
+/** Sends the request to one server after the other, in several rounds, and returns what was measured of each. */
 export async function askInTurns(
   site: Site,
   targets: readonly Target[],
@@ -103,7 +103,7 @@ async function takeTurn(
   }
 }
 
-/** The rival may read every row for an answer. */
+/** Milliseconds to wait for an answer. Clusterpedia's API server may have to read every row for it. */
 const answerTimeoutMs = 300_000;
 
 /** Reads the CPU time of a server's processes. */
