@@ -23,7 +23,7 @@ export interface IndexLog {
   error(fields: object, message: string): void;
 }
 
-/** Where the index is kept. */
+/** Where and how the index is stored: in SQLite or PostgreSQL, with which limits. */
 export interface StoreOptions {
   /** Folder for the files of a SQLite index and nothing else; created if necessary. Not used with PostgreSQL. */
   readonly folder: string;

@@ -37,15 +37,18 @@ export interface TypeInfo extends ResourceType {
   /** For a custom resource: the `additionalPrinterColumns` of its CRD, by version. */
   readonly printerColumns?: Readonly<Record<string, readonly PrinterColumn[]>>;
   /**
-   * Describes how rows of the type were stored (filters, form of the documents). Rows with another value are read anew,
-   * so a store must return the text exactly as it was given.
+   * Describes how rows of the type were stored (filters, form of the documents). Rows with another value are read from
+   * the cluster again, so a store must return the text exactly as it was given.
    */
   readonly keptAs?: string;
   /** Paths of the fields that were dropped before objects were stored; absent when there are none. */
   readonly pruned?: readonly string[];
 }
 
-/** One life of a cluster. Rows and resume positions belong to an incarnation, not to a name. */
+/**
+ * A cluster from its creation until it is recreated. Rows and resume positions belong to an incarnation, not to a
+ * cluster's name, which another cluster can get.
+ */
 export interface Incarnation {
   /** `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>`. */
   readonly id: string;

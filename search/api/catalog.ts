@@ -27,7 +27,7 @@ export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
+/** The sources that a catalog is made from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly types: StoredTypes;
   /** The state of following each cluster. */
@@ -189,7 +189,7 @@ export function scopeOfViews(
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
-/** How many reasons the message of the error contains. */
+/** The message of the 404 error contains at most this number of reasons. */
 const mostReasons = 3;
 
 /**

@@ -10,7 +10,7 @@ import type { Warning } from './answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';
 
-/** How many clusters one warning about pruned fields names. */
+/** A warning about pruned fields names at most this number of clusters. */
 const mostNamed = 3;
 
 /**

@@ -1,8 +1,8 @@
-// What must be known of a request in order to read the caller's rights and plan the answer.
+// The part of a request that is needed to read the caller's rights and to plan the answer.
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 
-/** Who requests which types of which clusters, and with which verb. */
+/** The caller, the verb, and the types and clusters of a request. */
 export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';

@@ -228,8 +228,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Reads all RBAC anew. The log is applied from a position before the reading: applying a change twice does no harm,
-   * but missing one does.
+   * Reads all RBAC objects again. The log is applied from a position before the reading: applying a change twice does
+   * no harm, but missing one does.
    */
   async #load(): Promise<void> {
     const from = this.#store.resourceVersion();

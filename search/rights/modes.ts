@@ -5,7 +5,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';
 
-/** What the operator configures. `auto` asks the cluster whether its rules can be listed completely. */
+/**
+ * The operator's choice of who decides: `rbac` for copied RBAC, `review` for access reviews by the cluster. `auto` asks
+ * the cluster whether RBAC is its only authorizer.
+ */
 export type RightsChoice = 'auto' | 'rbac' | 'review';
 
 export function isRightsChoice(text: string): text is RightsChoice {
@@ -198,7 +201,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
   try {
     read = JSON.parse(text || '[]');
   } catch {
-    // The text was not written by this code. The clusters are asked anew.
+    // The text was not written by this code. It is ignored, and the clusters are asked about their authorizers again.
     return known;
   }
   for (const entry of Array.isArray(read) ? (read as Readonly<Record<string, unknown>>[]) : []) {

@@ -91,7 +91,7 @@ interface Answer {
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
 const defaultTtlMs = 10_000;
-/** How many requests one grant sends to one cluster at the same time. */
+/** The most access reviews that one computation of a grant sends to a cluster at the same time. */
 const questionsAtOnce = 16;
 /** The most questions for one grant. A grant that needs more is refused: a partial one would look complete. */
 const mostQuestions = 20_000;

@@ -20,7 +20,7 @@ export type { HiddenCluster } from './cluster-rights.ts';
 export type { ScopeAnswer } from './evaluation.ts';
 export type { Scopes } from './row-scopes.ts';
 
-/** What the rights of the index are built from. */
+/** The parts and settings that {@link makeScopes} makes the rights of the index from. */
 export interface ScopesOptions extends Pick<
   RowScopesOptions,
   'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'

@@ -20,7 +20,7 @@ export interface ChangeFeed {
   /**
    * Reads changes of these types after `from`.
    * @param seen a resourceVersion that the caller has already seen in the store. The result covers everything up to
-   *   it. (A reader can see a commit before this process is told of it.)
+   *   it. (A reader can see a commit before this process is notified of it.)
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back to `from`
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;

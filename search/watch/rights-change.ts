@@ -1,5 +1,5 @@
-// What a watcher is sent when its rights have changed: objects it may no longer see are deleted, objects it may now see
-// are added. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent, not
+// Finds the events for a watcher whose rights have changed: DELETED for objects it may no longer see, ADDED for objects
+// it may now see. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent, not
 // even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';

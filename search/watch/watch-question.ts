@@ -1,4 +1,4 @@
-// What a client watches, and what a watch needs to answer it.
+// The types of a watch: what the client watches, and the parts of the index that send it.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Warning } from '../api/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
@@ -29,7 +29,7 @@ export interface EventForm {
   bookmark(resourceVersion: string, annotations: Readonly<Record<string, string>> | undefined): Buffer;
 }
 
-/** What a client watches. */
+/** A watch that a client requests: which rows, from which resourceVersion on, and in which form. */
 export interface WatchQuestion {
   readonly query: ListQuery;
   readonly matches: (raw: Uint8Array, key: RowKey) => boolean;

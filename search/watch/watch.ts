@@ -66,7 +66,7 @@ async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }:
   if (marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
 }
 
-/** Sends changes as they come, until the client is gone or the time is up. */
+/** Sends each change after its commit, until the client disconnects or the watch's timeout ends it. */
 async function follow(
   run: WatchRun,
   body: AnswerBody,

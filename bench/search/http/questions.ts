@@ -9,7 +9,7 @@ export interface HttpQuestion {
   readonly rivalPath: string;
   /** How many times faster than Clusterpedia the gateway must be. */
   readonly atLeast: number;
-  /** Whether a limit of rows is asked for. */
+  /** Whether the request limits the number of rows. */
   readonly isPage: boolean;
   /** Returns the number of rows in an answer, or the count that the answer states. */
   readonly counted: (answer: Answer) => number;

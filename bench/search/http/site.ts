@@ -1,4 +1,4 @@
-// What the benchmark over HTTP runs on: stub members, a PostgreSQL server with Clusterpedia's schema, Clusterpedia's
+// Starts the servers of the benchmark over HTTP: stub members, a PostgreSQL server with Clusterpedia's schema, Clusterpedia's
 // API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is compared. The
 // index in PostgreSQL is a database of the same server.
 import { randomBytes } from 'node:crypto';
@@ -19,7 +19,7 @@ import type { HttpQuestion } from './questions.ts';
 
 export type StoreName = 'sqlite' | 'postgres';
 
-/** What the site consists of. */
+/** The members, types and stores of a site. */
 export interface SiteShape {
   /** Names of the members. */
   readonly members: readonly string[];

@@ -9,12 +9,12 @@ const connections = 4;
 const turnSeconds = 0.8;
 const warmUpSeconds = 0.2;
 /**
- * Before the first measurement of each request, the servers answer it for so long, since V8 compiles some code only
- * after hundreds of answers.
+ * Seconds for which each server answers a request before it is measured for the first time, since V8 compiles some code
+ * only after hundreds of answers.
  */
 const firstWarmUpSeconds = 4;
 
-/** What was measured of one server. */
+/** The measured values of one server for one request. */
 export interface Asked {
   readonly rows: number;
   /** Median time of an answer in milliseconds. */

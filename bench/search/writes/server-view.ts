@@ -1,5 +1,5 @@
-// What a PostgreSQL server says of itself while processes write to the index: what its connections wait for, how long
-// the sequencer is locked by others, and what each statement costs.
+// Observes a PostgreSQL server while processes write to the index: what its connections wait for, how long the
+// sequencer is locked by others, and how much time each statement takes.
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -14,7 +14,7 @@ export const statementSettings = {
 
 /** What {@link ServerView.watch} has measured from its call until it was ended. */
 export interface Watched {
-  /** How long this view waited for the sequencer each time it locked it, in milliseconds. */
+  /** Milliseconds that this view waited for the row lock of the sequencer, once for each time it locked the row. */
   readonly waitMs: readonly number[];
   /** What the connections waited for or did, with the mean number of connections for each, as one line of text. */
   readonly states: string;
@@ -29,7 +29,7 @@ export interface ServerView {
   commits(): Promise<number>;
   /** Begins to watch. Returns a function that ends it. */
   watch(): () => Promise<Watched>;
-  /** What the server spent on each statement since the last call. */
+  /** Returns lines that say how much time the server spent on each statement since the last call. */
   statements(server: PostgresServer): Promise<readonly string[]>;
   close(): Promise<void>;
 }

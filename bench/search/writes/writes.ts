@@ -75,7 +75,7 @@ export async function benchWrites(options: WritesOptions, print: Print): Promise
 interface Line {
   readonly text: string;
   readonly rate: number;
-  /** How long a commit waited for the sequencer, p99 in milliseconds. */
+  /** The p99 of the milliseconds that a commit waited for the sequencer. */
   readonly waitMs: number;
   /** The share of all cores that was in use, by any process of the machine. */
   readonly busy: number;

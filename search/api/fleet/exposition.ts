@@ -4,7 +4,7 @@
 import { headerValue } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';
 
-/** A metric with its samples. All samples of one metric stand together, as both formats demand. */
+/** A metric with its samples. Both text formats require that all samples of a metric follow each other. */
 export class Gauge {
   readonly #name: string;
   readonly #lines: string[];

@@ -8,7 +8,7 @@ import type { ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
 import type { ObjectPlan } from './plan-objects.ts';
 
-/** How many clusters the message of a conflict names at most. */
+/** When several clusters have the object, the message of the 409 error names at most this number of them. */
 const mostNamed = 20;
 
 /**
