@@ -32,7 +32,7 @@ export interface LoadGroup {
   readonly variants?: readonly { readonly path: string; readonly headers: HeaderPairs }[];
 }
 
-/** What one load process must do. Must match `spec` in load/main.go. */
+/** The work of one process of the load generator. It must match `spec` in load/main.go. */
 export interface LoadSpec {
   readonly mode: 'requests' | 'watch';
   readonly address: string;

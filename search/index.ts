@@ -77,7 +77,7 @@ export interface IndexOptions extends StoreOptions {
   readonly timeScale: number;
 }
 
-/** A running index. */
+/** A running index: answers requests, and reports the state of the clusters in it. */
 export interface Index {
   /**
    * Answers one request. Resolves when the answer was sent or broken off.

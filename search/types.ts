@@ -5,7 +5,7 @@ import type { PrinterColumn } from '../tables/printer-column.ts';
 
 /** A resource type without a version. The index keeps each object in one version only. */
 export interface ResourceType {
-  /** '' is the core group. */
+  /** The API group, such as `apps`; '' for the core group. */
   readonly group: string;
   /** Plural name in lower case, such as `pods`. */
   readonly resource: string;
@@ -58,7 +58,7 @@ export interface Incarnation {
 
 /** Identifies an object among those of one type in one incarnation. */
 export interface ObjectKey {
-  /** '' for cluster-scoped objects. */
+  /** The object's namespace; '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }

@@ -30,7 +30,7 @@ export function apiVersionOf(group: string, version: string): string {
 /** The sources that a catalog is made from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly types: StoredTypes;
-  /** The state of following each cluster. */
+  /** Says of each cluster which of its types are up to date in the index. */
   readonly sync: Pick<SyncView, 'state' | 'version'>;
   /**
    * Whether a stored type may be served although its cluster is not being followed at the moment: true when the

@@ -14,7 +14,7 @@ import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 
-/** What the caller may see of the requested types. */
+/** The caller's rights to the requested types, with the catalog of indexed types at that time. */
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;

@@ -44,7 +44,7 @@ export interface RightsQuestion {
   readonly types: readonly ResourceType[];
 }
 
-/** Pairs of an incarnation id (one life of a cluster) and what is granted there, by type. */
+/** Pairs of an incarnation id and what is granted in that incarnation of a cluster, by type. */
 export type IncarnationGrants = readonly (readonly [incarnation: string, ReadonlyMap<TypeKey, Grant>])[];
 
 /** What the user may see of one cluster, and until when that holds. */
@@ -60,18 +60,18 @@ export interface ClusterPart {
    */
   readonly subjects: readonly SubjectKey[] | undefined;
   /**
-   * In `performance.now()` milliseconds: from here on the result must be computed again, even if no change was
-   * reported.
+   * The time, in milliseconds of `performance.now()`, from which the result must be computed again, even if no change
+   * was reported.
    */
   readonly untilMs: number;
   /**
-   * In Unix milliseconds: from here on the cluster's last confirmation of its RBAC or rows is too old, and the result
-   * must be computed again.
+   * The time in Unix milliseconds from which the cluster's last confirmation of its RBAC or rows is too old, so that
+   * the result must be computed again.
    */
   readonly staleAtMs: number;
 }
 
-/** What {@link ClusterRights} needs to decide. */
+/** The settings of {@link ClusterRights}, and the parts of the index and the gateway that it asks. */
 export interface ClusterRightsOptions {
   readonly mirror: Pick<RightsMirror, 'view'>;
   /** The gateway's own authorizer, which decides about requests to the gateway. */
@@ -89,7 +89,7 @@ export interface ClusterRightsOptions {
   readonly maxAgeMs: number;
   /** Called with every decision that was newly computed from mirrored RBAC. */
   readonly onDecision?: (sampled: Sampled) => void;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -116,7 +116,7 @@ interface RememberedGrant {
   readonly grant: Grant;
 }
 
-/** How many grants are remembered; the key of each is identity, incarnation, verb and type. */
+/** The most grants in the cache. Its keys consist of identity, incarnation, verb and type. */
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
 /** The most milliseconds for which a result is used. Clusters are asked about their authorizers about as often. */
@@ -248,7 +248,8 @@ export class ClusterRights {
   }
 
   /**
-   * What the cluster itself grants the identity, in the order of the types; or the reason why the cluster is hidden.
+   * Finds what the cluster itself grants the user's identity: a grant for each type of the question, in their order, or
+   * the reason why the cluster is hidden.
    */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const { user, record, stored, verb, types, basis } = question;
@@ -339,7 +340,7 @@ function staleText(what: string, ageMs: number, maxAgeMs: number): string {
   return `its ${what} were last confirmed ${age}, and they count for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
 }
 
-/** A duration for people: `90s`, `12m` or `3h`. */
+/** A duration as text for a message, such as `90s`, `12m` or `3h`. */
 function spanText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds}s`;

@@ -10,7 +10,7 @@ import { recordUidOf } from './members.ts';
 import type { Member } from './members.ts';
 import type { Grant, RowScope } from './scope.ts';
 
-/** What one user may see at this moment. */
+/** The rights of one user at one moment: which rows are visible, and which clusters may be named. */
 export interface ScopeAnswer {
   readonly scope: RowScope;
   /** Clusters of which rows are missing, with the reason. All of them are in `reachable` too. */
@@ -39,7 +39,7 @@ export interface EvaluationSources {
   readonly same: (scope: RowScope) => RowScope;
   /** Resolves in a later turn of the event loop. Every caller gets a turn of its own. */
   readonly turn: () => Promise<void>;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -121,7 +121,7 @@ export class Evaluation {
     return { grants: all, digest: textDigest(JSON.stringify([scope.digest, texts])) };
   }
 
-  /** Whether these changes may alter the answer. Undefined changes: any cluster may have changed. */
+  /** Whether these changes may alter the answer. Undefined `changes` means that any cluster may have changed. */
   mayDependOn(changes: readonly ClusterChange[] | undefined): boolean {
     return this.#policy === undefined || changes === undefined || changes.some((change) => this.#isConcerned(change));
   }

@@ -29,7 +29,7 @@ export const rightsTypes: readonly ResourceType[] = [
 /** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
-/** Keys of users and groups whose rights may have changed in one incarnation. Undefined: anybody's. */
+/** Keys of the users and groups whose rights may have changed in one incarnation; undefined when anybody's may have. */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
 
 export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
@@ -65,7 +65,7 @@ export interface RightsMirror {
 }
 
 export interface MirrorOptions {
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
   /** Called when the store could not be read after a commit. The next question tries again. */
   readonly onError?: (error: unknown) => void;

@@ -54,9 +54,9 @@ export interface RightsModesOptions {
   readonly choice?: RightsChoice;
   readonly memory?: ModeMemory;
   readonly onChange?: (change: ModeChange) => void;
-  /** After this time a cluster is asked again about its authorizers. Five minutes by default. */
+  /** Milliseconds after which a cluster is asked again about its authorizers; five minutes by default. */
   readonly recheckMs?: number;
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
@@ -66,9 +66,9 @@ interface Known {
 }
 
 const defaultRecheckMs = 5 * 60_000;
-/** A cluster that did not answer is asked again after this time. */
+/** Milliseconds after which a cluster that did not answer is asked again. */
 const retryMs = 5_000;
-/** A question over many clusters waits at most this long for a cluster that has never answered. */
+/** The most milliseconds that a request over many clusters waits for a cluster that has never answered. */
 const firstAnswerMs = 2_000;
 const mostRemembered = 10_000;
 
@@ -80,7 +80,7 @@ export function makeRightsModes(options: RightsModesOptions): RightsModes {
 class Modes implements RightsModes {
   readonly #options: RightsModesOptions;
   readonly #now: () => number;
-  /** What is known of each cluster. Keys of all maps here: incarnation ids. */
+  /** The mode that was found for each cluster, and why. The keys of all maps in this class are incarnation ids. */
   readonly #known: Map<string, Known>;
   readonly #nextAskMs = new Map<string, number>();
   readonly #failures = new Map<string, unknown>();

@@ -47,16 +47,16 @@ export interface MemberReviews {
 export interface RowQuestion {
   readonly verb: 'get' | 'list' | 'watch';
   readonly type: ScopedType;
-  /** '' for all namespaces, and for cluster-scoped objects. */
+  /** The namespace of the object; '' for all namespaces, and for cluster-scoped objects. */
   readonly namespace: string;
-  /** '' for all names. */
+  /** The name of the object; '' for all names. */
   readonly name: string;
 }
 
 /** A grant, and until when the answers that it was made from are valid. */
 export interface TimedGrant {
   readonly grant: Grant;
-  /** In `performance.now()` milliseconds. */
+  /** The time, in milliseconds of `performance.now()`, from which the answers must be requested again. */
   readonly untilMs: number;
 }
 
@@ -78,9 +78,9 @@ export interface Reviewer {
 
 export interface ReviewerOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** How long an answer is valid, counted from when the question was sent. Ten seconds by default. */
+  /** Milliseconds for which an answer is valid, counted from the sending of the question; ten seconds by default. */
   readonly ttlMs?: number;
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 

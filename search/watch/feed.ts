@@ -3,7 +3,7 @@
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
-/** A part of the change log. */
+/** The result of one read of the change log: some entries, and the resourceVersion from which to read on. */
 export interface Reading {
   readonly entries: readonly LogEntry[];
   /** The resourceVersion (19 digits) up to which these entries are complete; read on from here. */
@@ -29,7 +29,7 @@ export interface ChangeFeed {
    * that removes the listener.
    */
   onCommit(listener: () => void, types: readonly TypeKey[]): () => void;
-  /** Number of watchers. */
+  /** Number of listeners that {@link onCommit} has added, one for each watcher. */
   readonly size: number;
   close(): void;
 }

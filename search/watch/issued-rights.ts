@@ -49,7 +49,7 @@ const mostQuestions = 2_000;
 /** The most ranges kept for each question. Rights change seldom; older ranges are dropped. */
 const mostStretches = 4;
 
-/** Makes an empty memory of given-out positions. */
+/** Makes an empty memory of the resourceVersions that clients were given, and under which rights. */
 export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRights {
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });

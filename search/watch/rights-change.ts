@@ -26,7 +26,7 @@ export type RightsEvent =
   | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
   | { readonly kind: 'gained'; readonly row: RowRead };
 
-/** Everything to send after a change of rights. */
+/** The events to send to a watcher after a change of its rights. */
 export interface RightsEvents {
   readonly events: readonly RightsEvent[];
   /** The watcher has seen everything up to here once the events are sent. */

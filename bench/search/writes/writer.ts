@@ -7,7 +7,7 @@ import type { IndexStore, WriteBatch } from '../../../search/stores/store.ts';
 import { batchesOf } from '../batches.ts';
 import { clusterObjects, type GeneratedObject } from '../generator.ts';
 
-/** What a writing process has to do. */
+/** The work of one writing process: which clusters' rows it changes, and for how long. */
 export interface Task {
   readonly url: string;
   readonly clusters: readonly number[];
@@ -22,7 +22,7 @@ export interface Result {
   readonly batchMs: readonly number[];
 }
 
-/** How many batches a writing process sends at the same time, as if so many clusters had changes. */
+/** Number of batches that a writing process sends at the same time, as if 16 clusters had changes. */
 const inFlight = 16;
 
 process.once('disconnect', () => process.exit(1));
