@@ -1,6 +1,6 @@
 // Finds the events for a watcher whose rights have changed: DELETED for objects it may no longer see, ADDED for objects
-// it may now see. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent, not
-// even changes from before the right was lost.
+// it may now see. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent,
+// not even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';

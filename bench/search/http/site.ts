@@ -1,6 +1,6 @@
-// Starts the servers of the benchmark over HTTP: stub members, a PostgreSQL server with Clusterpedia's schema, Clusterpedia's
-// API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is compared. The
-// index in PostgreSQL is a database of the same server.
+// Starts the servers of the benchmark over HTTP: stub members, a PostgreSQL server with Clusterpedia's schema,
+// Clusterpedia's API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is
+// compared. The index in PostgreSQL is a database of the same server.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
