@@ -28,11 +28,11 @@ export interface LoadGroup {
    * When set, every request opens a new connection and does the TLS handshake only, or the handshake and the request.
    */
   readonly fresh?: 'handshake' | 'request';
-  /** When set, these are sent in turn instead of `path` and `headers`. */
+  /** When set, requests with these paths and headers are sent in turn, instead of `path` and `headers`. */
   readonly variants?: readonly { readonly path: string; readonly headers: HeaderPairs }[];
 }
 
-/** What one load process must do. Must match `spec` in load/main.go. */
+/** The work of one process of the load generator. It must match `spec` in load/main.go. */
 export interface LoadSpec {
   readonly mode: 'requests' | 'watch';
   readonly address: string;
@@ -41,10 +41,10 @@ export interface LoadSpec {
   readonly seconds?: number;
   readonly warmupSeconds?: number;
   readonly maxRequests?: number;
-  /** When set, every connection reads no more than so many megabytes per second. */
+  /** When set, the most megabytes per second that every connection reads. */
   readonly readMbPerSecond?: number;
   readonly streamsPerConnection?: number;
-  /** For how many seconds the method `events` measures the events of open watches. */
+  /** Seconds for which the method `events` measures the events of open watches. */
   readonly eventSeconds?: number;
   /** True for HTTP/1.1 without TLS. */
   readonly plain?: boolean;

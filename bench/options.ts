@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 
 import { minimumRounds } from './figures/statistics.ts';
 
-/** What to run, and where to write the results. */
+/** The options of a run: what to measure, how often, and where to write the results. */
 export interface Options {
   readonly quick: boolean;
   /** True to run also the scenarios that otherwise run only when they are named. */

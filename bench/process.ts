@@ -3,7 +3,7 @@
 // blocks on its full pipe in the middle of a measurement.
 import { spawn } from 'node:child_process';
 
-/** How to start a process. */
+/** The command of a process that is started, and whether to wait for its first output. */
 export interface ProcessOptions {
   readonly name: string;
   readonly command: string;
@@ -19,10 +19,10 @@ export interface ProcessOptions {
  */
 export interface BenchProcess {
   readonly pid: number;
-  /** The first line of its output; '' when it was not waited for. */
+  /** The first line of the process's output; '' when `startProcess` did not wait for it. */
   readonly firstLine: string;
   readonly running: () => boolean;
-  /** The last part of its output, for error messages. */
+  /** Returns the last part of the process's output, for error messages. */
   readonly words: () => string;
   /** Ends the whole process group: SIGTERM, and SIGKILL after 5 seconds. It may be called twice. */
   readonly stop: () => Promise<void>;

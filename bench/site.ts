@@ -1,4 +1,4 @@
-// What all measured programs share: one certificate, one table of 10,000 users, one API server and one folder. A
+// Makes what all measured programs share: one certificate, one table of 10,000 users, one API server and one folder. A
 // program with fewer users or another type of key would win for that reason alone, so nothing here is made for a single
 // program.
 import { randomBytes } from 'node:crypto';

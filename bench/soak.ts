@@ -15,7 +15,7 @@ const usage = `node bench/soak.ts [options]
   --seed N           order of faults, default 1
   --quick            2 cycles of 12 s, 100 watches, 40 requests/s: does it all work; growth is not judged`;
 
-/** By what share heap and external memory together may grow per cycle. */
+/** The share by which heap and external memory together may grow per cycle: 0.5 %. */
 const growthLimit = 0.005;
 /** The first cycle whose growth is judged. In the cycles before it, caches fill. */
 const firstJudged = 4;

@@ -43,7 +43,7 @@ import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 import { makeIssuedRights } from './watch/issued-rights.ts';
 
-/** What an index is made from. */
+/** The settings of an index, and the parts of the gateway that it uses. */
 export interface IndexOptions extends StoreOptions {
   /** Types to index, such as `pods` or `deployments.apps`. Undefined: the common types. */
   readonly resources: readonly string[] | undefined;
@@ -54,19 +54,19 @@ export interface IndexOptions extends StoreOptions {
   /** The collections beside the built-in ones. They may change at any time. Absent: there are none. */
   readonly collections?: (() => readonly CollectionDefinition[]) | undefined;
   readonly rightsMaxAgeMs: number;
-  /** How rights are decided for clusters without a label that says so; `auto` by default. */
+  /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
   readonly rights?: RightsChoice | undefined;
   readonly records: ClusterStore;
   /** Resolves once every source of clusters was read. */
   readonly areClustersKnown: Promise<void>;
   readonly connections: Connections;
-  /** As which identity the gateway sends callers' requests to clusters. */
+  /** The identity with which the gateway sends callers' requests to clusters. */
   readonly identity: IdentityMode;
   /** `--index-identity`: as whom the index itself reads clusters; `auto` by default. */
   readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
-  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time. */
+  /** Returns a number that changes whenever results of `outgoing` may change. When absent, none is cached. */
   readonly outgoingGeneration?: () => number;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
@@ -78,7 +78,7 @@ export interface IndexOptions extends StoreOptions {
   readonly timeScale: number;
 }
 
-/** A running index. */
+/** A running index: answers requests, and reports the state of the clusters in it. */
 export interface Index {
   /**
    * Answers one request. Resolves when the answer was sent or broken off.
@@ -102,16 +102,16 @@ export interface Index {
   rowsGone(cluster: string): Promise<void>;
   /** Number of open watches. */
   readonly watchers: number;
-  /** How many shards this process follows; undefined for SQLite, where one process follows all. */
+  /** Returns the number of shards that this process follows; undefined for SQLite, where one process follows all. */
   readonly shards?: (() => number) | undefined;
-  /** State of its database; undefined for SQLite. */
+  /** Returns the state of the PostgreSQL database; undefined for SQLite. */
   readonly database?: (() => DatabaseStatus) | undefined;
-  /** How many decisions were compared with the clusters' own answers since the start, by result. */
+  /** Returns how many decisions about rights were compared with the clusters' own answers, by cluster and result. */
   rightsSamples(): readonly RightsSamples[];
   close(): Promise<void>;
 }
 
-/** How many comparisons for one cluster had one result. */
+/** The number of comparisons of copied RBAC with one cluster's own answers that had the same result. */
 export interface RightsSamples {
   readonly cluster: string;
   readonly result: SampleResult;
@@ -123,7 +123,7 @@ export interface RightsSamples {
  * ones after 60 s.
  */
 const aggregatedWatchMs = 50_000;
-/** How often a watch checks rights for changes that have no event (authorizer, reviews, age). */
+/** Milliseconds after which a watch checks rights again, for changes without an event (authorizer, reviews, age). */
 const rightsPollMs = 8_000;
 
 /**
@@ -192,7 +192,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-/** Follows the members, or learns how the process that writes the index does. */
+/**
+ * Follows the member clusters. When another process of this gateway writes the index, gets the state of the clusters
+ * from it instead.
+ */
 async function follow(
   options: IndexOptions,
   { store, leases, writing }: OpenedStore,
@@ -212,7 +215,7 @@ async function follow(
   });
 }
 
-/** Absent `now`: this process's own clock. */
+/** A running sync. `now` and `shards` are present only with PostgreSQL; without `now`, this process's clock is used. */
 type Following = SyncHandle & Partial<Pick<ShardedSync, 'now' | 'shards'>>;
 
 function followClusters(

@@ -42,7 +42,7 @@ export function makeMemberReviews(connections: Connections, identity: IndexIdent
               if (identity === 'auto' && error instanceof ReviewForbidden) return ask('self');
               throw error;
             });
-      // Only `false` means that RBAC is the only authorizer. A missing field does not.
+      // Only `false` means that RBAC is the only authorizer. When the field is missing, there may be others.
       return incomplete !== false;
     },
   };

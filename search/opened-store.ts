@@ -1,6 +1,6 @@
-// Opens the store that the configuration names, with what belongs beside it: the key of continue tokens, and what
-// clusters said of their authorizers. In SQLite these are files of the index's folder. In PostgreSQL they are in the
-// database, so that any process of the index goes on where another was.
+// Opens the index store that the configuration names, and what is stored with it: the key for continue tokens, the
+// clusters to rebuild, and whether each cluster decides by RBAC alone. With SQLite these are files in the index's
+// folder. With PostgreSQL they are in the database, so that all processes of the index share them.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,49 +16,49 @@ import type { IndexStore } from './stores/store.ts';
 import { openSharedStore } from './stores/sqlite/shared/shared-store.ts';
 import { openSqliteStore, type SqliteOptions } from './stores/sqlite/store.ts';
 
-/** As much of a log as the index writes to. */
+/** The methods of a logger (pino) that the index uses. */
 export interface IndexLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** Where the index is kept. */
+/** Where and how the index is stored: in SQLite or PostgreSQL, with which limits. */
 export interface StoreOptions {
-  /** Folder that is the index's alone; made when it is not there. Not used with PostgreSQL. */
+  /** Folder for the files of a SQLite index and nothing else; created if necessary. Not used with PostgreSQL. */
   readonly folder: string;
-  /** The PostgreSQL that holds it; undefined: SQLite in the folder. */
+  /** The PostgreSQL database that stores the index; undefined for SQLite in `folder`. */
   readonly postgres?: PostgresStoreOptions | undefined;
-  /** Infinity for no limit. Of SQLite. */
+  /** The largest size of a SQLite index in bytes; Infinity for no limit. Not used with PostgreSQL. */
   readonly maxBytes: number;
   readonly log: IndexLog;
   /**
-   * The store cannot go on: close this index and start another. May be called several times, and
-   * before this one has started.
+   * Called when the store cannot be used any longer: the caller should close the index and start another one. May be
+   * called several times, and even before the index has started.
    */
   readonly onBroken: () => void;
   /** Other processes that answer from the same folder; undefined: there are none. */
   readonly peers?: IndexPeers | undefined;
 }
 
-/** A store that is open. */
+/** An open index store, with the data that is stored beside its rows. */
 export interface OpenedStore {
   readonly store: IndexStore;
   readonly continueKeys: ContinueKeys;
   readonly modeMemory: ModeMemory;
-  /** Resolves when this process writes it. */
+  /** Resolves when this process may write to the store. */
   readonly writing: Promise<void>;
-  /** Which process writes what; undefined for SQLite, which one process writes. */
+  /** Which process follows which clusters and writes their rows; undefined for SQLite, where one process writes all. */
   readonly leases?: Leases;
-  /** Clusters that are to be read anew. */
+  /** The clusters that an operator wants to be rebuilt. */
   readonly rebuilds: RebuildRequests;
-  /** How the database stands; undefined for SQLite. */
+  /** Returns the state of the PostgreSQL database; undefined for SQLite. */
   readonly database?: () => DatabaseStatus;
 }
 
 const keyBytes = 32;
 
-/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code for the folder */
+/** @throws GatewayError (rejects) INDEX_UNAVAILABLE, or Error with the system's code when the folder cannot be used */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return options.postgres === undefined ? await openInFolder(options) : await openInDatabase(options, options.postgres);
 }
@@ -108,7 +108,7 @@ async function openInDatabase(
   { log }: StoreOptions,
   postgres: NonNullable<StoreOptions['postgres']>,
 ): Promise<OpenedStore> {
-  // Only here, as a gateway with SQLite has no use for its libraries.
+  // The PostgreSQL libraries are loaded only now, because a gateway with SQLite does not need them.
   const { openPostgresStore } = await import('./stores/postgres/store.ts');
   const store = await openPostgresStore({
     ...postgres,

@@ -5,7 +5,7 @@ import type { PrinterColumn } from '../tables/printer-column.ts';
 
 /** A resource type without a version. The index keeps each object in one version only. */
 export interface ResourceType {
-  /** '' is the core group. */
+  /** The API group, such as `apps`; '' for the core group. */
   readonly group: string;
   /** Plural name in lower case, such as `pods`. */
   readonly resource: string;
@@ -37,15 +37,18 @@ export interface TypeInfo extends ResourceType {
   /** For a custom resource: the `additionalPrinterColumns` of its CRD, by version. */
   readonly printerColumns?: Readonly<Record<string, readonly PrinterColumn[]>>;
   /**
-   * Describes how rows of the type were stored (filters, form of the documents). Rows with another value are read anew,
-   * so a store must return the text exactly as it was given.
+   * Describes how rows of the type were stored (filters, form of the documents). Rows with another value are read from
+   * the cluster again, so a store must return the text exactly as it was given.
    */
   readonly keptAs?: string;
   /** Paths of the fields that were dropped before objects were stored; absent when there are none. */
   readonly pruned?: readonly string[];
 }
 
-/** One life of a cluster. Rows and resume positions belong to an incarnation, not to a name. */
+/**
+ * A cluster from its creation until it is recreated. Rows and resume positions belong to an incarnation, not to a
+ * cluster's name, which another cluster can get.
+ */
 export interface Incarnation {
   /** `<uid of the cluster record>/<uid of the cluster's kube-system Namespace>`. */
   readonly id: string;
@@ -55,7 +58,7 @@ export interface Incarnation {
 
 /** Identifies an object among those of one type in one incarnation. */
 export interface ObjectKey {
-  /** '' for cluster-scoped objects. */
+  /** The object's namespace; '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
 }

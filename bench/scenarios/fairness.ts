@@ -13,9 +13,9 @@ import { startMembers } from './stall.ts';
  * per second: fifty times what one connection sends (20), and a fraction of what one CPU core can do.
  */
 const places = 50;
-/** Four times as many as requests may run at once, so three in four requests of the big user wait. */
+/** Connections of the big user: four times as many as requests may run at once, so three in four requests wait. */
 const bigConnections = 200;
-/** One connection sends about 190 requests in this time, enough for a p99 that is not simply the slowest request. */
+/** Seconds of a sample. One connection sends about 190 requests in 10 s, so the p99 is not simply the slowest one. */
 const sampleSeconds = 10;
 
 /** Names of the two measured cases: the small user beside the big one, and alone. */

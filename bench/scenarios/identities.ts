@@ -29,7 +29,7 @@ const connections = 64;
 const sampleSeconds = 10;
 const idleSeconds = 2;
 /**
- * Limits of the first warm-up. After so many requests, connections to every cluster are open and V8 has compiled the
+ * Limits of the first warm-up. After 80,000 requests, connections to every cluster are open and V8 has compiled the
  * code.
  */
 const firstWarmup = { requests: 80_000, seconds: 90 };

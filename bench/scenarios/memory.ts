@@ -24,7 +24,8 @@ const largeMb = 100;
  */
 const readMbPerSecond = 25;
 /**
- * The list must arrive at least to this share. If it ended early, a proxy that buffers everything would not be noticed.
+ * The client must receive at least this share of the list. If the list ended early, a proxy that buffers everything
+ * would not be noticed.
  */
 const leastShare = 0.95;
 

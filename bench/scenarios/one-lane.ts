@@ -13,7 +13,7 @@ export interface LaneLoad {
   readonly connections: number;
   readonly seconds: number;
   readonly maxRequests?: number | undefined;
-  /** How long requests are sent before they count. */
+  /** Seconds during which requests are sent before the measurement begins; by default {@link defaultWarmupSeconds}. */
   readonly warmupSeconds?: number;
 }
 

@@ -70,8 +70,8 @@ export const registrations: Scenario = {
 };
 
 /**
- * Starts a simulated hub with so many clusters and users, and a gateway that uses it. A quick run has at most 50
- * clusters.
+ * Starts a simulated hub with the given numbers of clusters and users, and a gateway that uses it. A quick run has at
+ * most 50 clusters.
  */
 export async function startFleet(
   bench: Bench,

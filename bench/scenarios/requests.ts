@@ -28,7 +28,7 @@ interface RequestScenario {
   readonly isSame?: boolean;
 }
 
-/** Requests to the chosen API server, by default a real kube-apiserver: what users notice. */
+/** Requests to the chosen API server, by default a real kube-apiserver. They measure what users notice. */
 const onMember: readonly RequestScenario[] = [
   { name: 'get-1', connections: 1, method: 'GET', path: configMapPath, seconds: 1 },
   { name: 'get-16', connections: 16, method: 'GET', path: configMapPath, seconds: 2 },
@@ -53,7 +53,7 @@ const echoTargets: ReadonlySet<string> = new Set([
   'kubectl-proxy',
 ]);
 
-/** Requests to the stub: what the proxy alone costs. */
+/** Requests to the stub API server, which does almost no work. They measure what the proxy alone costs. */
 const onStubMember: readonly RequestScenario[] = [
   { name: 'get-64', connections: 64, method: 'GET', path: configMapPath, seconds: 2 },
   { name: 'get-256', connections: 256, method: 'GET', path: configMapPath, seconds: 2 },

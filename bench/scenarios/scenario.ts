@@ -19,7 +19,7 @@ export interface Lane {
   readonly protocol: Protocol;
 }
 
-/** What one lane did in one round. The names of the values contain their units. */
+/** The measured values of one lane in one round. The names of the values contain their units. */
 export interface Sample {
   readonly scenario: string;
   readonly round: number;
@@ -30,7 +30,7 @@ export interface Sample {
   readonly firstError?: string;
 }
 
-/** What every scenario gets to run with. */
+/** The setup and the options that `run` of every scenario gets. */
 export interface Bench {
   readonly site: Site;
   readonly options: Options;
@@ -46,8 +46,8 @@ export interface Bench {
 }
 
 /**
- * After so many rounds, slow scenarios measure only programs for which a limit is checked; the others take most of the
- * time.
+ * After this number of rounds, slow scenarios measure only programs for which a limit is checked. The other programs
+ * would take most of the time.
  */
 export const orientationRounds = 5;
 

@@ -24,7 +24,8 @@ const connectionsPerMember = 2;
 const lastMemberConnections = 8;
 const patienceMs = 1_000;
 /**
- * 19 clusters with two connections each and 50 ms per answer give 3,800 requests, so that 38 of them are above the p99.
+ * Seconds of a sample. In 5 s, 19 clusters with two connections each and 50 ms per answer give 3,800 requests, so that
+ * 38 of them are above the p99.
  */
 const sampleSeconds = 5;
 const recoveryTimeoutMs = 30_000;

@@ -13,7 +13,7 @@ const counts: Readonly<Record<string, number>> = { watch: 1_000, 'watch-10k': 10
 const most = 11_000;
 const warmupWatches = 100;
 const quickWatches = 50;
-/** How many watches share one HTTP/2 connection of a client, like a controller with ten informers. */
+/** Number of watches that share one HTTP/2 connection of a client, like a controller with ten informers. */
 export const streamsPerConnection = 10;
 /**
  * Milliseconds to wait until memory of the TLS handshakes has been collected and the last response headers have been

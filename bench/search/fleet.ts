@@ -42,7 +42,7 @@ const mostDelayMs = 50;
 const rounds = 15;
 const roundMs = 100;
 
-/** An index over a number of clusters. */
+/** A running index over simulated clusters, with functions to send requests to it. */
 interface Site {
   readonly store: SqliteStore;
   readonly ask: (user: User, asked: IndexPart, query: string) => Promise<number>;

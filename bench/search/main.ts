@@ -32,7 +32,7 @@ export const searchUsage = `npm run bench -- search [options]
 
 /** The store must take at least this many objects per second on average while it is filled. */
 const leastRate = 3000;
-/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from only so many clusters. */
+/** A page from all clusters may need at most `mostGrowth` times the CPU time of a page from this number of clusters. */
 const smallClusters = 20;
 const mostGrowth = 1.3;
 const batchesInFlight = 16;
@@ -81,7 +81,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints what does not hold. @returns the exit code */
+/** Prints a line for each limit that does not hold. @returns the exit code */
 function outcome(failures: readonly string[], keepGoing: boolean): number {
   for (const failure of failures) print(`does not hold: ${failure}`);
   return failures.length === 0 || keepGoing ? 0 : 1;
@@ -267,15 +267,16 @@ async function compare(
 }
 
 /**
- * How often a query is run: fast queries often, slow ones a few times, because only their order of magnitude matters.
+ * Returns how many times a query is run: fast queries many times, slow ones a few times, because only the order of
+ * magnitude of their time matters.
  */
 function runsOf(ms: number, rounds: number): number {
   return Math.max(rounds, Math.min(mostRuns, Math.ceil(runsForMs / ms)));
 }
 
 /**
- * Each store answers a query for so long before it is measured. A query of half a millisecond runs some thousand times
- * before V8 has compiled its code.
+ * Milliseconds for which each store answers a query before it is measured. A query of half a millisecond runs some
+ * thousand times before V8 has compiled its code.
  */
 const warmMs = 2000;
 const mostPieces = 10;

@@ -28,7 +28,7 @@ CREATE INDEX idx_group_version_resource_name ON resources ("group", version, res
 CREATE INDEX idx_cluster ON resources (cluster);
 VACUUM ANALYZE resources;`;
 
-/** Settings of the PostgreSQL server. Results of different runs can be compared only while these stay the same. */
+/** Settings of the PostgreSQL server. Results of two runs can be compared only when both used the same settings. */
 const settings = {
   shared_buffers: '4GB',
   effective_cache_size: '8GB',

@@ -8,7 +8,7 @@ import { clusterName } from './generator.ts';
 export interface Question {
   readonly name: string;
   readonly query: ListQuery;
-  /** What the query returns: a page of rows, their number, or their numbers by the values of a field. */
+  /** The result of the query: a page of rows, the number of rows, or the number of rows by value of a field. */
   readonly ask: PageRequest | 'count' | { readonly facet: FacetBy };
   readonly sql: string;
   /** How many times faster than PostgreSQL the index must be. */

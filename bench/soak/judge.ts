@@ -11,12 +11,12 @@ export interface CycleRecord {
 }
 
 /**
- * By how many the numbers of sockets, timers and descriptors may differ between two idle moments: a probe may be
- * running, with or without a new connection for it.
+ * The numbers of sockets, timers and descriptors may be higher than in the reference by this much, because a probe may
+ * be running, with or without a new connection for it.
  */
 const probeSlack = 3;
 
-/** What the gateway holds beyond the reference, one text each; empty when nothing. */
+/** Returns a text for each number of sockets, timers, descriptors or streams that is higher than in the reference. */
 export function handleFaults(reference: Holdings, found: Holdings, streams: number): readonly string[] {
   const faults = (['sockets', 'timers', 'descriptors'] as const)
     .filter((what) => found[what] > reference[what] + probeSlack)

@@ -1,5 +1,5 @@
-// What a measured program ("target") is: something that answers the load generator's GET, either the API server itself
-// or a proxy in front of it. It counts as ready when a request through it succeeds, not when its port is open.
+// The type of a measured program ("target"): it answers the load generator's GET, and is the API server itself or a
+// proxy in front of it. It counts as ready when a request through it succeeds, not when its port is open.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';

@@ -33,7 +33,7 @@ export interface Warning {
 /** Limit of `Warning` headers in one answer. When there are more, the last header says how many are missing. */
 const maxWarnings = 30;
 
-/** The `Warning` headers, as names and values in turn. */
+/** Returns a `Warning` header for each warning, as an array of header names and values in turn. */
 export function warningHeaders(warnings: readonly Warning[]): string[] {
   const shown = warnings.length <= maxWarnings ? warnings : warnings.slice(0, maxWarnings - 1);
   const headers = shown.flatMap(({ cluster, text }) => ['Warning', warningHeader(cluster, text)]);
@@ -86,7 +86,7 @@ export function sendWhole(
   inbound.end();
 }
 
-/** What kind of answer it is, and what happens at its end. */
+/** An answer of unknown length: `short` for one that ends by itself, such as a list, and `watch` for a watch. */
 export interface LongAnswer {
   readonly kind: 'short' | 'watch';
   /** Called when the answer has ended, for whatever reason. */

@@ -34,9 +34,9 @@ export interface AnswerDependencies {
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;
   readonly bookmarkIntervalMs: number;
-  /** How often, in milliseconds, a watch computes its rights again. Some changes of rights come without an event. */
+  /** Milliseconds after which a watch computes the caller's rights again: some changes of rights send no event. */
   readonly rightsPollMs: number;
-  /** After how many milliseconds a watch ends that a hub's kube-apiserver forwarded, by Clusterpedia's path. */
+  /** Milliseconds after which the gateway ends a watch that a hub's kube-apiserver forwarded by Clusterpedia's path. */
   readonly aggregatedWatchMs: number;
   readonly statusJson: StatusJson;
   /** Returns the gateway's `version.Info`. */

@@ -15,7 +15,7 @@ import { scopeConcerns, scopeWithout } from './visible.ts';
 /** The apiVersion of documents that only the index has, such as counts and facets. */
 export const searchVersion = 'search.portcullis.io/v1alpha1';
 
-/** The types that the index may show, with the clusters they are stored of. */
+/** The types that the index may show: one entry for each type and each cluster whose objects of it are stored. */
 export interface Catalog {
   readonly all: readonly StoredType[];
   of(type: TypeKey): readonly StoredType[];
@@ -27,10 +27,10 @@ export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Where the catalog gets its facts from: stored types, the state of each cluster, and the configuration. */
+/** The sources that a catalog is made from: stored types, the state of each cluster, and the configuration. */
 export interface CatalogSources {
   readonly types: StoredTypes;
-  /** The state of following each cluster. */
+  /** Says of each cluster which of its types are up to date in the index. */
   readonly sync: Pick<SyncView, 'state' | 'version'>;
   /**
    * Whether a stored type may be served although its cluster is not being followed at the moment: true when the
@@ -135,8 +135,8 @@ export interface TypeView {
 }
 
 /**
- * How a type can be shown in a version. Only stored types for which `isKnown` returns true count. Returns undefined
- * when there is none.
+ * Finds how a type can be shown in a version. Only stored types for which `isKnown` returns true count. Returns
+ * undefined when no stored type can be shown.
  * @param version undefined for whatever version is stored
  */
 export function typeView(
@@ -189,7 +189,7 @@ export function scopeOfViews(
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
-/** How many reasons the message of the error contains. */
+/** The message of the 404 error contains at most this number of reasons. */
 const mostReasons = 3;
 
 /**

@@ -10,7 +10,7 @@ import type { Warning } from './answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';
 
-/** How many clusters one warning about pruned fields names. */
+/** A warning about pruned fields names at most this number of clusters. */
 const mostNamed = 3;
 
 /**
@@ -81,7 +81,10 @@ export function clusterWarnings(
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
 
-/** Says nothing of what the option is about: the condition of the cluster does, to those who may see it. */
+/**
+ * The warning for a cluster whose index options are invalid. It does not name the option, because not every caller may
+ * know it: only those who may read the Cluster object see its condition Indexed.
+ */
 const outOfIndex =
   'nothing of it is indexed: an index option of it cannot be read; its condition Indexed says which (kubectl get clusters)';
 
@@ -109,7 +112,8 @@ function faultsOf(
   else if (!state.hasTypes && state.fault !== undefined) texts.push(notIndexed(state));
   const old = mine.filter(({ isWhole, phase, fault }) => {
     if (!isWhole) return false;
-    // A member that is watched is no use while what it says cannot be stored.
+    // The reason `Store` means that the index store cannot be written. Its rows are outdated, although the cluster is
+    // being watched.
     const isLate = phase === 'failing' || phase === 'stopped' || fault?.reason === 'Store';
     return state.fault !== undefined || (fault !== undefined && isLate);
   });

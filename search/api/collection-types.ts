@@ -1,5 +1,5 @@
-// Decides which types a collection contains: Clusterpedia's `workloads`, `kuberesources`, and `any`, whose types the
-// request names, and those of one's own.
+// Decides which types a collection contains. The built-in collections are those of Clusterpedia: `workloads`,
+// `kuberesources`, and `any`, whose types the request names. CollectionResource objects define further collections.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { typeKey } from '../types.ts';
@@ -25,7 +25,7 @@ export interface CollectionTypes {
   readonly groups: readonly ResourceType[];
   /** Returns those of the indexed types that belong to the named groups. */
   readonly members: (indexed: readonly ResourceType[]) => readonly AskedType[];
-  /** True for a collection that is not built in. It is there even when none of its types is indexed. */
+  /** True for a collection that is not built in. Such a collection exists even when none of its types is indexed. */
   readonly isOwn?: boolean;
 }
 

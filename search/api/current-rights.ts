@@ -23,10 +23,10 @@ export interface ScopedReading<P, F> {
   readonly replan: () => Promise<P>;
 }
 
-/** How often reading is repeated because this caller's rights have changed in the meantime. */
+/** How many times the index is read for one request at most, when the caller's rights change during each reading. */
 export const mostReadings = 5;
 
-/** The error after so many readings. */
+/** Returns the error for a request during which the caller's rights changed {@link mostReadings} times. */
 export function restlessRights(): GatewayError {
   return new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
 }

@@ -32,7 +32,7 @@ type ShownRow = Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>;
 /** Turns the stored bytes of an object into the bytes to show. */
 export type ShowObject = (row: ShownRow) => Uint8Array;
 
-/** Which part of each object is shown. */
+/** Which part of each object an answer contains. */
 export interface ObjectParts {
   /** True to show metav1.PartialObjectMetadata, because the client accepts that. */
   readonly isPartial?: boolean;
@@ -158,7 +158,7 @@ export interface ObjectNames {
 
 export const partialNames: ObjectNames = { kind: 'PartialObjectMetadata', apiVersion: partialVersion };
 
-/** How objects and bookmarks appear in the events of a watch. @param names of bookmarks */
+/** Makes the form of objects and bookmarks in the events of a watch. @param names kind and apiVersion of bookmarks */
 export function eventForm(names: ObjectNames, show: ShowObject): EventForm {
   return {
     object: (row) => asBuffer(show(row)),
@@ -175,7 +175,7 @@ function bookmarkObject(
   return Buffer.from(JSON.stringify({ ...names, metadata }));
 }
 
-/** How objects appear in the events of a watch as Tables. Only the first event contains the column definitions. */
+/** Makes the form of a watch's events as Tables. Only the first event contains the column definitions. */
 export function tableEventForm(tableNow: () => Table, show: ShowObject, include: IncludeObject): EventForm {
   let columns: readonly object[] | null = tableNow().columns;
   const object = includedObject(show, include);

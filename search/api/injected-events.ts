@@ -74,7 +74,7 @@ async function* injected(
   }
 }
 
-/** The plan with the current rights. When the caller may see no Events, a plan that shows nothing. */
+/** Plans the list of Events with the caller's current rights. When the caller may see no Events, the plan is empty. */
 async function planOrNothing(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
   try {
     return await planAnswer(of, dependencies);

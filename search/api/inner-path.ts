@@ -2,7 +2,7 @@
 // `clusters/<name>` in front. The paths `clusters` and `clusters/<name>` themselves are 404, as in Clusterpedia.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** How many types one request may name. Rights are checked for each type in each cluster, so there must be a limit. */
+/** The most types that one request may name. Rights are checked for each type in each cluster, so this is limited. */
 export const mostTypes = 256;
 
 /** A path that names objects of one type: a collection, or one object by name. */

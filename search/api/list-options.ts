@@ -5,12 +5,12 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';
 
-/** How long a request waits for a resourceVersion that the index has not reached yet. */
+/** Milliseconds that a request waits for a resourceVersion that the index has not reached yet. */
 const futureWaitMs = 3_000;
-/** The limit for `timeoutSeconds`: a timer of Node cannot be longer than 24.8 days. */
+/** The limit for a watch's `timeoutSeconds`, because a timer of Node cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
-/** Which state a list must show. Without either field, the present state. */
+/** Which state of the index a list must show. When both fields are undefined, it shows the present state. */
 export interface ListVersion {
   readonly notOlderThan: string | undefined;
   readonly exact: string | undefined;

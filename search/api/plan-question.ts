@@ -1,13 +1,13 @@
-// What must be known of a request in order to read the caller's rights and plan the answer.
+// The part of a request that is needed to read the caller's rights and to plan the answer.
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 
-/** Who requests which types of which clusters, and with which verb. */
+/** The caller, the verb, and the types and clusters of a request. */
 export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';
   readonly types: readonly AskedType[];
-  /** The clusters that the request names; undefined for all. A name without a cluster is no error: it has no rows. */
+  /** The clusters that the request names; undefined for all. A name that no cluster has is no error: it has no rows. */
   readonly clusters: readonly string[] | undefined;
   /** The cluster that the path names; undefined when it names none. */
   readonly cluster: string | undefined;

@@ -14,7 +14,7 @@ import { clusterWarnings, prunedWarnings } from './cluster-warnings.ts';
 import type { ScopedPlan } from './current-rights.ts';
 import type { AskedType, PlanQuestion } from './plan-question.ts';
 
-/** What the caller may see of the requested types. */
+/** The caller's rights to the requested types, with the catalog of indexed types at that time. */
 export interface Sight {
   readonly of: PlanQuestion;
   readonly answer: ScopeAnswer;
@@ -61,15 +61,19 @@ export async function planOf(sight: Sight, dependencies: AnswerDependencies): Pr
   return { views, scope: shown.scope, rightsUpTo, warnings: [...faults, ...shown.warnings, ...pruned] };
 }
 
-/** How the types are shown, and from which clusters. */
+/** The views in which the types of a question are shown, and the rows that these views can show. */
 interface Shown extends ReturnType<typeof scopeOfViews> {
   readonly views: readonly TypeView[];
 }
 
-/** Results by the caller's rights, which stay the same object while nothing changes, and then by question. */
+/**
+ * Caches the results of `shownOf` by the caller's rights, and then by the requested types and clusters. While the
+ * rights do not change, `Scopes` returns the same ScopeAnswer object.
+ */
 const remembered = new WeakMap<ScopeAnswer, { readonly catalog: Catalog; readonly shown: Map<string, Shown> }>();
 /**
- * How many results are kept for equal rights. Their questions differ only in the version of a type and in the clusters.
+ * The maximum number of results in the cache for one ScopeAnswer. Such results differ in the requested clusters and in
+ * the requested version of a type.
  */
 const mostShown = 100;
 
@@ -88,7 +92,7 @@ async function shownOf(sight: Sight, dependencies: AnswerDependencies): Promise<
   return shown;
 }
 
-/** Why clusters that the caller may see do not have the type in the index. */
+/** Returns the reasons why clusters that the caller may see do not have the type in the index. */
 function whyNot(
   { of: { cluster, clusters }, answer }: Sight,
   type: AskedType,
@@ -108,7 +112,7 @@ export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependenc
 }
 
 /**
- * How the requested types can be shown, from the clusters that the caller may reach.
+ * Finds how each requested type can be shown, from the clusters that the caller may reach.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND
  */
 async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDependencies): Promise<readonly TypeView[]> {
@@ -156,8 +160,8 @@ export function unknownCluster(cluster: string): GatewayError {
 }
 
 /**
- * Gives the current rights of a watch each time it is called. This is cheap while nothing has changed. When the types
- * are no longer indexed there is nothing to see of them, so the watch tells that its objects are gone.
+ * Makes a function that returns the current rights of a watch. Calling it is cheap while no rights have changed. When
+ * the types are no longer indexed, the rights are empty, so the watch sends DELETED for all its objects.
  */
 export function visibleNow(
   of: PlanQuestion,
@@ -173,8 +177,8 @@ export function visibleNow(
 }
 
 /**
- * What a watch or list of this question would have shown at an earlier resourceVersion; undefined when that cannot be
- * determined.
+ * Returns the rights that a watch or list of this question had at an earlier resourceVersion; undefined when they
+ * cannot be determined.
  * @throws GatewayError (rejects) with code EXPIRED when the log does not reach back that far
  */
 export async function visibleAt(

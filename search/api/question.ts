@@ -101,7 +101,7 @@ export interface FleetQuestion {
   readonly format: ExpositionFormat;
 }
 
-/** A request of an operator. */
+/** An operator's request: to read the index's status, to move a cluster to another replica, or to rebuild clusters. */
 export type OperationQuestion = { readonly kind: 'operation' } & (
   | { readonly operation: 'status' }
   | { readonly operation: 'move'; readonly cluster: string; readonly replica: string | undefined }

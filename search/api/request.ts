@@ -36,7 +36,7 @@ export interface IndexRequest {
   readonly user: User;
   readonly auditId: string;
   readonly progress: Progress;
-  /** Where the reason for the end of a stream is stored, for audit and metrics. */
+  /** When a stream ends with an error, the error is stored in `outcome.error`, for audit and metrics. */
   readonly outcome: { error: unknown };
   /**
    * True when a hub's kube-apiserver forwarded the request. It ends requests that it does not take for a watch after 60
@@ -67,7 +67,7 @@ export function isKarmadas({ asked: { part } }: Pick<IndexRequest, 'asked'>): bo
 /** Returns the JSON of a metav1.Status for an error. */
 export type StatusJson = (error: GatewayError) => string;
 
-/** Whether an error has one of these codes. */
+/** Whether `error` has one of the given codes of a GatewayError. */
 export function isError(error: unknown, ...codes: readonly ErrorCode[]): boolean {
   return codes.some((code) => (error as { code?: unknown } | undefined)?.code === code);
 }

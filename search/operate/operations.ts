@@ -1,5 +1,5 @@
-// What an operator does with the index: see how it stands, give a cluster to another replica, read clusters anew. Who
-// may do that is decided by the gateway before. So unlike answers from rows, these name all clusters.
+// The operations on the index for its operators: read its status, move a cluster to another replica, rebuild clusters.
+// The gateway has already checked that the caller may do that, so the answers may name every cluster.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Leases } from '../stores/leases.ts';
 import type { DatabaseStatus } from '../stores/postgres/store.ts';
@@ -9,30 +9,31 @@ import type { RebuildRequests } from './rebuild-requests.ts';
 
 /** The operations of a running index. */
 export interface IndexOperations {
-  /** How the index stands, as a JSON object without kind. @throws GatewayError (rejects) INDEX_UNAVAILABLE */
+  /** Returns the index's status as a JSON object without `kind`. @throws GatewayError (rejects) INDEX_UNAVAILABLE */
   status(): Promise<object>;
   /**
-   * Gives a cluster to a replica, which keeps it until it ends. All clusters of the same shard go along.
-   * @param to name of the replica; undefined: replicas share the work again as they find best
-   * @returns one sentence that says what was done
+   * Moves a cluster to a replica, which follows it until the replica ends. All clusters of the same shard move with it.
+   * @param to name of the replica; undefined to let the replicas distribute the shard again
+   * @returns a sentence for the operator that says what was done
    * @throws GatewayError (rejects) CLUSTER_NOT_FOUND, NOT_FOUND, BAD_REQUEST
    */
   move(cluster: string, to: string | undefined): Promise<string>;
   /**
-   * Has clusters read anew, all of them when `clusters` is undefined: their rows are deleted first.
-   * @returns one sentence that says what was done
+   * Requests that clusters are rebuilt: their rows are deleted, and all objects are read from the clusters again.
+   * @param clusters names of clusters; undefined for all
+   * @returns a sentence for the operator that says what was done
    * @throws GatewayError (rejects) CLUSTER_NOT_FOUND, and then nothing was done
    */
   rebuild(clusters: readonly string[] | undefined): Promise<string>;
 }
 
-/** What the operations use. */
+/** The parts of a running index that its operations use. */
 export interface OperatedIndex {
   readonly state: () => readonly ClusterState[];
   readonly requests: RebuildRequests;
-  /** Undefined for SQLite. */
+  /** Which replica follows which shard. Undefined for SQLite, where one process follows all clusters. */
   readonly leases: Leases | undefined;
-  /** Undefined for SQLite. */
+  /** Returns the state of the PostgreSQL database. Undefined for SQLite. */
   readonly database: (() => DatabaseStatus) | undefined;
 }
 
@@ -96,7 +97,7 @@ function storeStatus(status: DatabaseStatus | undefined): object {
   return { kind: 'PostgreSQL', name, form, ...(fault === undefined ? {} : { fault }), ...seconds };
 }
 
-/** Each replica that lives, with how many shards and clusters it follows. */
+/** Returns one object for each running replica, with the numbers of shards and clusters that it follows. */
 function replicasOf(
   living: readonly string[],
   owners: readonly string[],
@@ -119,7 +120,7 @@ function clusterStatus(state: ClusterState, replica: string | undefined): object
   };
 }
 
-/** Whether all that is chosen of a cluster is in the index. */
+/** Whether the index has all objects of every type that it follows in a cluster. */
 function isWhole({ fault, types }: ClusterState): boolean {
   return fault === undefined && types.length > 0 && types.every((type) => type.isWhole);
 }

@@ -1,19 +1,19 @@
-// Clusters that are to be read anew. Who is asked for it may be another process than the one that follows the cluster,
-// so the request is kept beside the rows until that one has done it: in a folder, or in the database. A process that
-// ends in the middle leaves the request to the next.
+// Stores which clusters must be rebuilt, that is, read again from the beginning. The process that gets such a request
+// need not be the one that follows the cluster. So the request is stored in the folder or database of the index until
+// the following process has done it. If that process ends too early, the next one does it.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SharedValues } from '../stores/postgres/shared-values.ts';
 import type { SyncHandle } from '../sync/sync-types.ts';
 
-/** Clusters are named by the UIDs of their records. */
+/** The clusters that must be rebuilt, as UIDs of their cluster records. `done` removes one. */
 export interface RebuildRequests {
   add(uids: readonly string[]): Promise<void>;
   pending(): Promise<readonly string[]>;
   done(uid: string): Promise<void>;
 }
 
-/** Keeps each request as an empty file, so that processes do not write over what another has written. */
+/** Stores each request as an empty file with the UID as its name, so that no process overwrites another's request. */
 export function requestsInFolder(folder: string): RebuildRequests {
   const fileOf = (uid: string): string => join(folder, encodeURIComponent(uid));
   return {
@@ -33,7 +33,7 @@ export function requestsInFolder(folder: string): RebuildRequests {
   };
 }
 
-/** Keeps the requests as one list, which is changed under a lock. */
+/** Stores the requests in PostgreSQL, as a single JSON list of UIDs that processes change under a lock. */
 export function requestsInDatabase(shared: SharedValues): RebuildRequests {
   const name = 'clusters to read anew';
   const parse = (kept: string | undefined): readonly string[] =>
@@ -50,8 +50,8 @@ export function requestsInDatabase(shared: SharedValues): RebuildRequests {
 const lookEveryMs = 1_000;
 
 /**
- * Reads anew, again and again, what is requested of the clusters that this process follows.
- * @returns a function that ends this; it resolves when nothing more is done
+ * Looks every second for requests, and rebuilds those requested clusters that this process follows.
+ * @returns a function that stops looking; it resolves when a running rebuild has been started and noted
  */
 export function followRequests(
   requests: RebuildRequests,

@@ -20,13 +20,13 @@ export interface ContinueState {
   readonly expiresAtMs: number;
 }
 
-/** What a continue token contained, and which store had made it. */
+/** The content of a decrypted continue token, and the store that made the token. */
 export interface OpenedState extends ContinueState {
   /** The id of the index store that the token was made for. */
   readonly store: string;
 }
 
-/** What a token is valid for. A token is refused when one of these differs. */
+/** The query, user and store that a continue token is valid for. The token is refused when one of them differs. */
 export interface ContinueUse {
   /** The digest of the list's query, from {@link queryDigest}. */
   readonly query: string;
@@ -121,8 +121,8 @@ interface Sealer {
 
 const sealers = new WeakMap<Uint8Array, Sealer>();
 /**
- * How many tokens are encrypted with one key before a new one is derived. NIST SP 800-38D section 8.3 permits up to
- * 2^32 random nonces for one key.
+ * The number of tokens that are encrypted with one key; then a new key is derived. NIST SP 800-38D section 8.3 permits
+ * up to 2^32 random nonces for one key.
  */
 const mostSealed = 2 ** 24;
 const noncesAtOnce = 256;

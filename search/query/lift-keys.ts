@@ -13,7 +13,10 @@ const keyFields = {
   cluster: ['clusters', 'notClusters'],
 } as const;
 
-/** Returns an equivalent query in which such conditions are among `names`, `namespaces`, `uids` and `clusters`. */
+/**
+ * Moves conditions on name, namespace, uid and cluster from `fields` to `names`, `namespaces`, `uids` and `clusters`.
+ * The returned query matches the same rows.
+ */
 export function liftKeyConditions(query: ListQuery): ListQuery {
   const lifted: { -readonly [Key in keyof ListQuery]?: ListQuery[Key] } = {};
   const fields = query.fields.filter((requirement) => {

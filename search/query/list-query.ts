@@ -49,7 +49,7 @@ export interface OrderKey {
   readonly descending: boolean;
 }
 
-/** Which rows a list returns, and in which order. A row must satisfy every condition. */
+/** The conditions that select the rows of a list, and their order. A row must satisfy every condition. */
 export interface ListQuery {
   /** One type for a list at a Kubernetes path; one or more for a collection, which mixes types. */
   readonly types: readonly ResourceType[];

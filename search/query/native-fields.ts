@@ -75,7 +75,10 @@ export function nativeConditions(
   };
 }
 
-/** Returns groups of conditions. All groups must match, and a group matches when one of its conditions does. */
+/**
+ * Turns a requirement on a native field into groups of conditions. All groups must match, and a group matches when one
+ * of its conditions does.
+ */
 function meaning(
   { missing, paths }: NativeField,
   requirement: FieldRequirement,

@@ -8,11 +8,11 @@ import { flagValue, oneValue, type SearchLabels } from './selectors/search-label
 /** The largest page, in rows. A client that asks for more gets a warning and a page of this size. */
 export const maxLimit = 5000;
 
-/** Which page of a list the client requests. */
+/** The page of a list that the client requests. */
 export interface PageAsked {
   /** How many rows the page may have, at most {@link maxLimit}; undefined for all rows. */
   readonly limit: number | undefined;
-  /** How many rows to skip, from a decimal `continue`. */
+  /** The number of rows to skip, when `continue` is a decimal number; otherwise undefined. */
   readonly offset: number | undefined;
   /** The `continue` token of an earlier page, still encrypted. */
   readonly continueToken: string | undefined;

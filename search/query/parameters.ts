@@ -29,7 +29,8 @@ export interface Parameters {
  */
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
-  // Go's parser drops such a pair, and so does the code that decided the verb of this request. All must read the same.
+  // Go's parser drops a pair that contains a semicolon, and so does the code that decided the verb of this request. All
+  // must read the same parameters.
   if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);

@@ -44,7 +44,7 @@ export interface RightsQuestion {
   readonly types: readonly ResourceType[];
 }
 
-/** Pairs of an incarnation id (one life of a cluster) and what is granted there, by type. */
+/** Pairs of an incarnation id and what is granted in that incarnation of a cluster, by type. */
 export type IncarnationGrants = readonly (readonly [incarnation: string, ReadonlyMap<TypeKey, Grant>])[];
 
 /** What the user may see of one cluster, and until when that holds. */
@@ -60,18 +60,18 @@ export interface ClusterPart {
    */
   readonly subjects: readonly SubjectKey[] | undefined;
   /**
-   * In `performance.now()` milliseconds: from here on the result must be computed again, even if no change was
-   * reported.
+   * The time, in milliseconds of `performance.now()`, from which the result must be computed again, even if no change
+   * was reported.
    */
   readonly untilMs: number;
   /**
-   * In Unix milliseconds: from here on the cluster's last confirmation of its RBAC or rows is too old, and the result
-   * must be computed again.
+   * The time in Unix milliseconds from which the cluster's last confirmation of its RBAC or rows is too old, so that
+   * the result must be computed again.
    */
   readonly staleAtMs: number;
 }
 
-/** What {@link ClusterRights} needs to decide. */
+/** The settings of {@link ClusterRights}, and the parts of the index and the gateway that it asks. */
 export interface ClusterRightsOptions {
   readonly mirror: Pick<RightsMirror, 'view'>;
   /** The gateway's own authorizer, which decides about requests to the gateway. */
@@ -89,7 +89,7 @@ export interface ClusterRightsOptions {
   readonly maxAgeMs: number;
   /** Called with every decision that was newly computed from mirrored RBAC. */
   readonly onDecision?: (sampled: Sampled) => void;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
@@ -116,10 +116,10 @@ interface RememberedGrant {
   readonly grant: Grant;
 }
 
-/** How many grants are remembered; the key of each is identity, incarnation, verb and type. */
+/** The most grants in the cache. Its keys consist of identity, incarnation, verb and type. */
 const rememberedGrants = 50_000;
 const rememberedGrantKeys = 16 * 1024 * 1024;
-/** The longest time a result holds. Clusters are asked about their authorizers about as often. */
+/** The most milliseconds for which a result is used. Clusters are asked about their authorizers about as often. */
 const longestMs = 5 * 60_000;
 /** Expiry times are rounded up to this step, so that results which expire about together are recomputed together. */
 const dueStepMs = 10_000;
@@ -165,7 +165,8 @@ export class ClusterRights {
   }
 
   /**
-   * Grants by mirrored RBAC alone, as it is now. For a cluster about which only RBAC decides.
+   * Computes what the mirrored RBAC of one incarnation grants at this moment, for a cluster that uses no other
+   * authorizer.
    * @returns one grant for each type of the question, in their order
    * @throws GatewayError when the identity may not go out to the cluster
    */
@@ -180,8 +181,8 @@ export class ClusterRights {
   }
 
   /**
-   * For a cluster of which the index holds nothing yet: a set with the first type the gateway lets the user request,
-   * which is enough to know that the user may reach the cluster. Empty when there is none.
+   * Finds the first type that the gateway lets the user request from a cluster of which the index holds nothing yet.
+   * One type is enough to know that the user may reach the cluster. The set is empty when the user may request none.
    */
   async #firstReached(
     { user, verb, types }: RightsQuestion,
@@ -247,7 +248,8 @@ export class ClusterRights {
   }
 
   /**
-   * What the cluster itself grants the identity, in the order of the types; or the reason why the cluster is hidden.
+   * Finds what the cluster itself grants the user's identity: a grant for each type of the question, in their order, or
+   * the reason why the cluster is hidden.
    */
   async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const { user, record, stored, verb, types, basis } = question;
@@ -275,8 +277,8 @@ export class ClusterRights {
   }
 
   /**
-   * The gateway runs with the person's own credential, so every row of the index is one the person could read when it
-   * was fetched.
+   * Grants for a gateway that runs with the person's own credential: everything, since the person could read every row
+   * when it was fetched. The cluster is hidden when its rows were confirmed too long ago.
    */
   async #ownGrants({ record, stored, types, basis }: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
     const confirmed = await this.#options.confirmations(stored.incarnation.id, types);
@@ -291,7 +293,7 @@ export class ClusterRights {
     if (confirmedAtMs === 0) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
-    // After the clock was set back a confirmation can lie in the future, and the next one be older than it.
+    // After the clock was set back, a confirmation can have a time in the future, so the earlier of both times counts.
     basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
     const ageMs = nowMs - confirmedAtMs;
     return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
@@ -338,7 +340,7 @@ function staleText(what: string, ageMs: number, maxAgeMs: number): string {
   return `its ${what} were last confirmed ${age}, and they count for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
 }
 
-/** A duration for people: `90s`, `12m` or `3h`. */
+/** A duration as text for a message, such as `90s`, `12m` or `3h`. */
 function spanText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds}s`;

@@ -10,7 +10,7 @@ import { recordUidOf } from './members.ts';
 import type { Member } from './members.ts';
 import type { Grant, RowScope } from './scope.ts';
 
-/** What one user may see at this moment. */
+/** The rights of one user at one moment: which rows are visible, and which clusters may be named. */
 export interface ScopeAnswer {
   readonly scope: RowScope;
   /** Clusters of which rows are missing, with the reason. All of them are in `reachable` too. */
@@ -24,7 +24,7 @@ export interface ScopeAnswer {
   readonly unread: ReadonlySet<string>;
 }
 
-/** What all evaluations share. */
+/** The data and functions that every {@link Evaluation} uses. */
 export interface EvaluationSources {
   readonly journal: ChangeJournal;
   /** All registered clusters. Keys: the uid of the cluster record. */
@@ -39,13 +39,13 @@ export interface EvaluationSources {
   readonly same: (scope: RowScope) => RowScope;
   /** Resolves in a later turn of the event loop. Every caller gets a turn of its own. */
   readonly turn: () => Promise<void>;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * After so many clusters the event loop gets a turn. A user's first question asks about all clusters, and other
- * requests must not wait for that.
+ * After this number of clusters, other tasks of the event loop may run. A user's first question asks about all
+ * clusters, and other requests must not wait until all are decided.
  */
 const decidedInOneTurn = 64;
 
@@ -121,7 +121,7 @@ export class Evaluation {
     return { grants: all, digest: textDigest(JSON.stringify([scope.digest, texts])) };
   }
 
-  /** Whether these changes may alter the answer. Undefined changes: any cluster may have changed. */
+  /** Whether these changes may alter the answer. Undefined `changes` means that any cluster may have changed. */
   mayDependOn(changes: readonly ClusterChange[] | undefined): boolean {
     return this.#policy === undefined || changes === undefined || changes.some((change) => this.#isConcerned(change));
   }

@@ -2,11 +2,11 @@
 // however many users' rights depend on that cluster.
 import type { SubjectKey } from './rbac.ts';
 
-/** Something in one cluster has changed that may alter rights there. */
+/** A change in one cluster that may alter rights in that cluster, such as a change of a RoleBinding. */
 export interface ClusterChange {
   /** The uid of the cluster's record. */
   readonly uid: string;
-  /** Keys of users and groups whose rights may have changed. Undefined: anybody's. */
+  /** Keys of the users and groups whose rights may have changed; undefined when anybody's may have. */
   readonly subjects: ReadonlySet<SubjectKey> | undefined;
 }
 

@@ -29,7 +29,7 @@ export const rightsTypes: readonly ResourceType[] = [
 /** The types that are copied into memory: RBAC objects and Namespaces. */
 export const mirroredTypes: readonly ResourceType[] = [...rightsTypes, { group: '', resource: 'namespaces' }];
 
-/** Keys of users and groups whose rights may have changed in one incarnation. Undefined: anybody's. */
+/** Keys of the users and groups whose rights may have changed in one incarnation; undefined when anybody's may have. */
 export type Affected = ReadonlySet<SubjectKey> | undefined;
 
 export type MirrorListener = (changed: ReadonlyMap<string, Affected> | undefined) => void;
@@ -65,7 +65,7 @@ export interface RightsMirror {
 }
 
 export interface MirrorOptions {
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
   /** Called when the store could not be read after a commit. The next question tries again. */
   readonly onError?: (error: unknown) => void;
@@ -76,9 +76,12 @@ export interface MirrorOptions {
 const entriesAtOnce = 1_000;
 /** The most changes that {@link RightsMirror.at} undoes. */
 const mostUndone = 10_000;
-/** A mirror that has not read the log for longer than this first asks the store whether the log still reaches back. */
+/**
+ * Milliseconds after which the log may have been trimmed. A mirror that has not read the log for longer first asks the
+ * store for the oldest resourceVersion in it.
+ */
 const trimmedAfterMs = 5_000;
-/** While nobody asks, commits within this time are read together. */
+/** Milliseconds from a commit to the update in the background, which reads all commits of that time. */
 const followDelayMs = 50;
 
 const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
@@ -105,7 +108,7 @@ class Mirror implements RightsMirror {
   /** The newest resourceVersion that callers have seen in answers of the store. */
   #shown = '';
   #drainedAtMs = 0;
-  /** The update that is running, and the next one, for which callers wait that came during the first. */
+  /** `#draining` is the running update, `#again` the next one, for callers that came while `#draining` was running. */
   #draining: Promise<string> | undefined;
   #again: Promise<string> | undefined;
   #isFollowing = false;
@@ -225,8 +228,8 @@ class Mirror implements RightsMirror {
   }
 
   /**
-   * Reads all RBAC anew. The log is applied from a position before the reading: applying a change twice does no harm,
-   * but missing one does.
+   * Reads all RBAC objects again. The log is applied from a position before the reading: applying a change twice does
+   * no harm, but missing one does.
    */
   async #load(): Promise<void> {
     const from = this.#store.resourceVersion();

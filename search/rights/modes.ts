@@ -5,7 +5,10 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';
 
-/** What the operator configures. `auto` asks the cluster whether its rules can be listed completely. */
+/**
+ * The operator's choice of who decides: `rbac` for copied RBAC, `review` for access reviews by the cluster. `auto` asks
+ * the cluster whether RBAC is its only authorizer.
+ */
 export type RightsChoice = 'auto' | 'rbac' | 'review';
 
 export function isRightsChoice(text: string): text is RightsChoice {
@@ -17,7 +20,7 @@ export type RightsMode = 'rbac' | 'review';
 /** Label of a cluster that overrides the configuration; the value is a {@link RightsChoice}. */
 export const rightsLabel = 'search.portcullis.io/rights';
 
-/** Reported when the way of deciding has changed for a cluster. */
+/** Reported when a cluster changes between its two modes: decisions by copied RBAC, or by access reviews. */
 export interface ModeChange {
   readonly cluster: string;
   readonly incarnation: string;
@@ -30,7 +33,7 @@ export interface ModeChange {
 /** The chosen mode of each cluster; see {@link makeRightsModes}. */
 export interface RightsModes {
   /**
-   * The mode for this cluster now.
+   * Returns whether copied RBAC or access reviews decide for this cluster at the moment.
    * @throws GatewayError (rejects) when the cluster must be asked first and does not answer
    */
   modeOf(record: ClusterRecord, incarnation: string): Promise<RightsMode>;
@@ -51,9 +54,9 @@ export interface RightsModesOptions {
   readonly choice?: RightsChoice;
   readonly memory?: ModeMemory;
   readonly onChange?: (change: ModeChange) => void;
-  /** After this time a cluster is asked again about its authorizers. Five minutes by default. */
+  /** Milliseconds after which a cluster is asked again about its authorizers; five minutes by default. */
   readonly recheckMs?: number;
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
@@ -63,9 +66,9 @@ interface Known {
 }
 
 const defaultRecheckMs = 5 * 60_000;
-/** A cluster that did not answer is asked again after this time. */
+/** Milliseconds after which a cluster that did not answer is asked again. */
 const retryMs = 5_000;
-/** A question over many clusters waits at most this long for a cluster that has never answered. */
+/** The most milliseconds that a request over many clusters waits for a cluster that has never answered. */
 const firstAnswerMs = 2_000;
 const mostRemembered = 10_000;
 
@@ -77,7 +80,7 @@ export function makeRightsModes(options: RightsModesOptions): RightsModes {
 class Modes implements RightsModes {
   readonly #options: RightsModesOptions;
   readonly #now: () => number;
-  /** What is known of each cluster. Keys of all maps here: incarnation ids. */
+  /** The mode that was found for each cluster, and why. The keys of all maps in this class are incarnation ids. */
   readonly #known: Map<string, Known>;
   readonly #nextAskMs = new Map<string, number>();
   readonly #failures = new Map<string, unknown>();
@@ -167,8 +170,8 @@ function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice
 }
 
 /**
- * What one process has found out, added to what others have kept. A mismatch stays whoever found it: mirrored RBAC must
- * not decide again because another process has not seen it.
+ * Merges two texts of a {@link ModeMemory}: what other processes have stored, and what this process has found out. A
+ * mismatch that is stored stays, because mirrored RBAC must not decide for that cluster again.
  */
 export function mergeModes(kept: string, own: string): string {
   const known = readMemory(kept);
@@ -198,7 +201,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
   try {
     read = JSON.parse(text || '[]');
   } catch {
-    // The text was not written by this code. The clusters are asked anew.
+    // The text was not written by this code. It is ignored, and the clusters are asked about their authorizers again.
     return known;
   }
   for (const entry of Array.isArray(read) ? (read as Readonly<Record<string, unknown>>[]) : []) {

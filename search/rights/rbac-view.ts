@@ -12,16 +12,16 @@ import type { Grant } from './scope.ts';
 /** The verbs for which the index shows rows. */
 export type RowVerb = 'get' | 'list' | 'watch';
 
-/** The kinds of objects that a view is built from. */
+/** The resources whose objects an {@link RbacView} is compiled from. */
 export type RbacKind = 'roles' | 'rolebindings' | 'clusterroles' | 'clusterrolebindings' | 'namespaces';
 
 /** A type, and whether its objects live in namespaces: that decides whether RoleBindings can grant it. */
 export interface ScopedType extends ResourceType {
-  /** Undefined while it is unknown. */
+  /** Whether objects of the type are in namespaces; undefined while the gateway does not know it. */
   readonly namespaced: boolean | undefined;
 }
 
-/** The RBAC of one incarnation (life) of a cluster. */
+/** The compiled RBAC objects of one incarnation of a cluster (see `Incarnation` in search/types.ts). */
 export interface RbacView {
   /** A number that is new after every change of a role or binding. */
   readonly generation: number;
@@ -34,7 +34,7 @@ export interface RbacView {
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
 }
 
-/** A view to which objects can be added. */
+/** An {@link RbacView} to which RBAC objects and Namespaces can be added. */
 export interface RbacFeed extends RbacView {
   /**
    * Adds, replaces or removes one object.

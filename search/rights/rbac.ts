@@ -14,7 +14,7 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
-  /** Empty: every name is allowed. */
+  /** The names of objects that the rule allows. When the list is empty, it allows every name. */
   readonly resourceNames: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export type SubjectKey = string;
 /** One question to RBAC about a resource (apiserver:pkg/authorization/authorizer.Attributes). */
 export interface ResourceQuestion extends ResourceType {
   readonly verb: string;
-  /** '' when the request has no subresource. */
+  /** The subresource of the request, such as `log`; '' when it has none. */
   readonly subresource: string;
   readonly name: string;
 }
@@ -89,7 +89,7 @@ export const anyName = `portcullis:any:${randomUUID()}`;
 export type RuleReach = 'all' | ReadonlySet<string>;
 
 /**
- * What these rules allow of a type.
+ * Computes what the rules of one role allow of a type.
  * @param verb `list` and `watch` requests have no name: a rule with the name "" in resourceNames allows them
  *   completely. A `get` always has a name
  */

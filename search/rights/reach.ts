@@ -28,7 +28,7 @@ export interface Gatekeeper {
   generation?(): number;
 }
 
-/** What the gateway allows, and until when this holds. */
+/** The objects of a type that the gateway lets a user read from a cluster, and until when this result is valid. */
 export interface Reach {
   readonly grant: Grant;
   /**

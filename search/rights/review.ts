@@ -47,16 +47,16 @@ export interface MemberReviews {
 export interface RowQuestion {
   readonly verb: 'get' | 'list' | 'watch';
   readonly type: ScopedType;
-  /** '' for all namespaces, and for cluster-scoped objects. */
+  /** The namespace of the object; '' for all namespaces, and for cluster-scoped objects. */
   readonly namespace: string;
-  /** '' for all names. */
+  /** The name of the object; '' for all names. */
   readonly name: string;
 }
 
 /** A grant, and until when the answers that it was made from are valid. */
 export interface TimedGrant {
   readonly grant: Grant;
-  /** In `performance.now()` milliseconds. */
+  /** The time, in milliseconds of `performance.now()`, from which the answers must be requested again. */
   readonly untilMs: number;
 }
 
@@ -78,9 +78,9 @@ export interface Reviewer {
 
 export interface ReviewerOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** How long an answer is valid, counted from when the question was sent. Ten seconds by default. */
+  /** Milliseconds for which an answer is valid, counted from the sending of the question; ten seconds by default. */
   readonly ttlMs?: number;
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
@@ -91,7 +91,7 @@ interface Answer {
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
 const defaultTtlMs = 10_000;
-/** How many requests one grant sends to one cluster at the same time. */
+/** The most access reviews that one computation of a grant sends to a cluster at the same time. */
 const questionsAtOnce = 16;
 /** The most questions for one grant. A grant that needs more is refused: a partial one would look complete. */
 const mostQuestions = 20_000;
@@ -101,7 +101,7 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
   const numberOf = makeIdentityNumbers();
   const answers = makeReviewCache<Answer>({ ...cacheLimits, now });
 
-  /** What one grant is about. `untilMs` is lowered to the earliest expiry of the answers used. */
+  /** The cluster that a grant is computed for. `untilMs` is lowered to the earliest expiry of the answers used. */
   type Asked = Parameters<Reviewer['grant']>[0] & { untilMs: number };
   const allowed = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
     const { record, incarnation } = asked;

@@ -24,10 +24,10 @@ export interface ScopeQuestion extends RightsQuestion {
   readonly clusters: readonly string[] | undefined;
 }
 
-/** Which rows of the index users may see. All other code of the index asks here and knows no rights itself. */
+/** Decides which rows of the index users may see. All other code of the index uses these functions to decide that. */
 export interface Scopes {
   /**
-   * What the user may see now. It is the same object as for the last equal question while nothing has changed.
+   * Returns what the user may see now. While nothing has changed, equal questions get the same object.
    * @param user the caller, or whom the caller acts as; as the `authorize` step has left it
    * @param clusters names of clusters; all when absent
    * @throws GatewayError (rejects) with code HUB_UNAVAILABLE when the gateway's authorizer cannot ask its hub,
@@ -56,16 +56,16 @@ export interface Scopes {
 
 export interface RowScopesOptions extends Omit<ClusterRightsOptions, 'mirror' | 'now'> {
   readonly mirror: Pick<RightsMirror, 'current' | 'view' | 'at' | 'onChange'>;
-  /** What the index holds of the clusters. */
+  /** Reads which types the store has of each incarnation of a cluster. */
   readonly stored: Pick<StoredIncarnations, 'all'>;
   readonly clusters: { list(): readonly ClusterRecord[] };
-  /** A number that changes when `outgoing` may answer otherwise. Absent: it may at any time, so no result is kept. */
+  /** Returns a number that changes whenever results of `outgoing` may change. When absent, no result is kept. */
   readonly outgoingGeneration?: () => number;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** {@link Scopes} that can also be told of changes which are not in the RBAC objects. */
+/** {@link Scopes} with a method to report changes of rights that are not changes of RBAC objects. */
 export interface RowScopes extends Scopes {
   /** Reports that rights in this incarnation may have changed for a reason other than its RBAC objects. */
   changed(incarnation: string): void;
@@ -181,7 +181,7 @@ class KeptRowScopes implements RowScopes {
     const evaluation = this.#evaluations.get(key) ?? this.#newEvaluation(key, question);
     const sizeBefore = evaluation.size;
     const answer = await evaluation.answer();
-    // Setting it again lets the cache count its new size.
+    // The evaluation is set again, because the cache reads its size only then.
     if (evaluation.size !== sizeBefore && this.#evaluations.peek(key) === evaluation)
       this.#evaluations.set(key, evaluation);
     return { answer, evaluation };

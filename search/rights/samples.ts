@@ -34,7 +34,7 @@ export interface SamplesOptions {
   readonly current: () => Promise<void>;
   readonly onMismatch: (sampled: Sampled, message: string) => void;
   readonly onResult?: (cluster: string, result: SampleResult) => void;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly random?: () => number;
   readonly wait?: (ms: number) => Promise<void>;
@@ -42,7 +42,7 @@ export interface SamplesOptions {
 
 const differencesToBelieve = 3;
 const confirmationPollMs = 2_000;
-/** Bookmarks of a watch come about once a minute; this many polls wait four minutes for one. */
+/** The most polls for a later confirmation: four minutes. Bookmarks of a watch confirm RBAC about once a minute. */
 const mostPolls = 120;
 
 /**
@@ -116,7 +116,8 @@ function questionAbout(
 }
 
 /**
- * What the grant says to the question. A request for one name in all namespaces needs that name granted in all of them.
+ * Whether the grant allows what the question is about. A request for one name in all namespaces needs a grant of that
+ * name in all of them.
  */
 function answers(grant: Grant, { namespace, name, type }: RowQuestion): boolean {
   if (grant === 'all') return true;

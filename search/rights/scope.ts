@@ -1,5 +1,6 @@
-// Which part of the index one user may see, as a value that a store turns into conditions. What is not named in it is
-// hidden. A cluster that the caller may not reach is absent, and no count, list or name may reveal it.
+// The type RowScope: which part of the index one user may see. A store turns it into conditions. Everything that a
+// scope does not name is hidden. A cluster that the caller may not reach is absent, and no count, list or name may
+// reveal it.
 import type { TypeKey } from '../types.ts';
 
 /** The objects of one type in one cluster that may be seen. */
@@ -15,7 +16,7 @@ export type Grant =
       readonly names: readonly { readonly namespace: string | undefined; readonly name: string }[];
     };
 
-/** What one user may see with one verb at one moment. Frozen. */
+/** The rows that one user may see with one verb at one moment. The object is never changed. */
 export interface RowScope {
   /** Outer keys: incarnation ids. A missing incarnation or type grants nothing. */
   readonly grants: ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;

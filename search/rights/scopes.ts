@@ -20,13 +20,13 @@ export type { HiddenCluster } from './cluster-rights.ts';
 export type { ScopeAnswer } from './evaluation.ts';
 export type { Scopes } from './row-scopes.ts';
 
-/** What the rights of the index are built from. */
+/** The parts and settings that {@link makeScopes} makes the rights of the index from. */
 export interface ScopesOptions extends Pick<
   RowScopesOptions,
   'clusters' | 'authorizer' | 'outgoing' | 'outgoingGeneration' | 'maxAgeMs'
 > {
   readonly store: IndexStore;
-  /** Reads the types of the store; by default a reader of its own. */
+  /** Reads the types of the store. By default, `makeScopes` makes a reader that nothing else uses. */
   readonly types?: StoredTypes;
   readonly reviews: MemberReviews;
   /** `--index-rights`, by default `auto`. The label `search.portcullis.io/rights` of a cluster overrides it. */
@@ -37,8 +37,8 @@ export interface ScopesOptions extends Pick<
    */
   readonly memory?: ModeMemory;
   /**
-   * When a cluster last confirmed a type, in Unix milliseconds, where that is known more freshly than in the store
-   * (bookmarks are not always committed). Undefined: the store's sync position counts.
+   * Returns when a cluster last confirmed a type, in Unix milliseconds. This process may know a later time than the
+   * store, because bookmarks are not always committed. Undefined when it does not; then the store's time counts.
    */
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
   /** Share of decisions that are compared with the cluster's own answer, from 0 to 1; 1/200 by default. */
@@ -49,7 +49,7 @@ export interface ScopesOptions extends Pick<
   readonly onSample?: (cluster: string, result: SampleResult) => void;
   /** Called when the store could not be read in the background. */
   readonly onError?: (error: unknown) => void;
-  /** Gives Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now?: () => number;
 }
 

@@ -6,7 +6,7 @@ import type { IndexStore, StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, TypeKey } from '../types.ts';
 
-/** One incarnation (life) of a cluster, with its types as the store has them. Their positions may be outdated. */
+/** One incarnation of a cluster, with its types in the store. The sync positions of the types may be outdated. */
 export interface StoredIncarnation {
   readonly incarnation: Incarnation;
   readonly types: ReadonlyMap<TypeKey, StoredType>;
@@ -16,11 +16,11 @@ export interface StoredIncarnationsOptions {
   /** Reads all types of the store. */
   readonly types: StoredTypes;
   readonly store: Pick<IndexStore, 'types'>;
-  /** Gives milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now?: () => number;
 }
 
-/** When types were last confirmed, in Unix milliseconds; 0 or absent: never. */
+/** The times at which types were last confirmed, in Unix milliseconds. A type that is 0 or absent never was. */
 type Confirmations = ReadonlyMap<TypeKey, number>;
 
 interface Remembered<T> {
@@ -31,7 +31,7 @@ interface Remembered<T> {
 const typesMaxAgeMs = 1_000;
 const confirmationsMaxAgeMs = 10_000;
 const rememberedConfirmations = 1_000;
-/** After so many types the event loop gets a turn. */
+/** After this number of types, other tasks of the event loop may run. */
 const groupedInOneTurn = 5_000;
 
 /** Reads and remembers what a store holds of the clusters. */

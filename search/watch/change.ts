@@ -15,7 +15,7 @@ export interface Change {
 /** Whether the object matches what the watcher has asked for. */
 export type IsAskedFor = (raw: Uint8Array, key: RowKey) => boolean;
 
-/** The event for this watcher, without regard to rights. Undefined: no event. */
+/** Returns the event that a log entry means for one watcher, without a check of rights; undefined for no event. */
 export function changeOf(entry: LogEntry, isAskedFor: IsAskedFor): Change | undefined {
   const { before, after } = entry;
   const was = before !== undefined && isAskedFor(before, entry);

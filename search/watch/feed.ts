@@ -3,7 +3,7 @@
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
-/** A part of the change log. */
+/** The result of one read of the change log: some entries, and the resourceVersion from which to read on. */
 export interface Reading {
   readonly entries: readonly LogEntry[];
   /** The resourceVersion (19 digits) up to which these entries are complete; read on from here. */
@@ -20,7 +20,7 @@ export interface ChangeFeed {
   /**
    * Reads changes of these types after `from`.
    * @param seen a resourceVersion that the caller has already seen in the store. The result covers everything up to
-   *   it. (A reader can see a commit before this process is told of it.)
+   *   it. (A reader can see a commit before this process is notified of it.)
    * @throws GatewayError (rejects) with code EXPIRED when the log no longer reaches back to `from`
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
@@ -29,7 +29,7 @@ export interface ChangeFeed {
    * that removes the listener.
    */
   onCommit(listener: () => void, types: readonly TypeKey[]): () => void;
-  /** Number of watchers. */
+  /** Number of listeners that {@link onCommit} has added, one for each watcher. */
   readonly size: number;
   close(): void;
 }
@@ -70,7 +70,7 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
 class SharedChangeFeed implements ChangeFeed {
   readonly #store: FeedStore;
   readonly #endCommits: () => void;
-  /** By their types. */
+  /** One entry for each set of watched types. The keys are made of the types. */
   readonly #audiences = new Map<string, Audience>();
   /** Reads since the last commit, by position and types. */
   #remembered = new Map<string, Promise<Reading>>();
@@ -167,7 +167,8 @@ class SharedChangeFeed implements ChangeFeed {
   }
 
   async #readNow(from: string, types: readonly TypeKey[], seen: string): Promise<Reading> {
-    // Taken before the entries are read. Taken afterwards, it could cover a commit whose entries are missing.
+    // The resourceVersion is read before the entries. Read afterwards, it could include a commit whose entries are
+    // missing.
     const committed = this.#store.resourceVersion();
     const target = seen > committed ? seen : committed;
     const entries = await this.#store.changes(from, types, entriesAtOnce);

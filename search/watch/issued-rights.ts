@@ -18,8 +18,8 @@ export interface IssuedRights {
   /** Notes that everything up to `position` was sent for this question under these rights. */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
-   * The rights under which the user was brought to `position`, when they differ from the current rights; undefined when
-   * they are the same.
+   * Returns the rights that applied when the user got the events or rows up to `position`; undefined when the current
+   * rights are the same.
    * @param question of a watch
    * @param scopeNow current rights of the watch
    * @param listScope gives the current rights of a list; called after `scopeNow` was read
@@ -49,7 +49,7 @@ const mostQuestions = 2_000;
 /** The most ranges kept for each question. Rights change seldom; older ranges are dropped. */
 const mostStretches = 4;
 
-/** Makes an empty memory of given-out positions. */
+/** Makes an empty memory of the resourceVersions that clients were given, and under which rights. */
 export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRights {
   const numberOf = makeIdentityNumbers();
   const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
@@ -95,8 +95,8 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
         }
       }
       if (others.size > 1) throw changed();
-      // The position may also have been issued under the rights of now. A client that had those is then told of rows
-      // that it has already, and of the end of rows that it never had; it has the right rows in either case.
+      // The position may also have been issued under the current rights. A client that had these gets ADDED for rows
+      // that it has already, and DELETED for rows that it never had. Its rows are correct in both cases.
       return [...others.values()][0];
     },
   };

@@ -1,6 +1,6 @@
-// What a watcher is sent when its rights have changed: objects it may no longer see are deleted, objects it may now see
-// are added. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent, not
-// even changes from before the right was lost.
+// Finds the events for a watcher whose rights have changed: DELETED for objects it may no longer see, ADDED for objects
+// it may now see. Easy to get wrong: of an object that the watcher lost, nothing newer than its last event may be sent,
+// not even changes from before the right was lost.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
@@ -15,8 +15,8 @@ import type { ChangeFeed } from './feed.ts';
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
 /**
- * The most log entries that are collected of objects which the watcher could see before the change of rights and still
- * can.
+ * The maximum number of log entries that are collected about objects that the watcher could see before the change of
+ * rights and can still see. When there are more, the watcher must list again.
  */
 const mostEntries = 20_000;
 
@@ -26,12 +26,12 @@ export type RightsEvent =
   | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
   | { readonly kind: 'gained'; readonly row: RowRead };
 
-/** Everything to send after a change of rights. */
+/** The events to send to a watcher after a change of its rights. */
 export interface RightsEvents {
   readonly events: readonly RightsEvent[];
   /** The watcher has seen everything up to here once the events are sent. */
   readonly position: string;
-  /** The newest change of rights in what was read: when it has changed the watcher's rights, the events must not go. */
+  /** How new the rights are in the rows that were read. If they change the watcher's rights, do not send the events. */
   readonly rightsVersion: string;
 }
 

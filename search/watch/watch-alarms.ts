@@ -33,7 +33,7 @@ export class WatchAlarms {
     this.wake();
   }
 
-  /** Rings once after so many milliseconds. */
+  /** Rings the alarm once, in `ms` milliseconds. A later call replaces an alarm that has not rung yet. */
   ringIn(alarm: Alarm, ms: number): void {
     clearTimeout(this.#later);
     this.#later = setTimeout(() => this.ring(alarm), ms);

@@ -1,4 +1,4 @@
-// What a client watches, and what a watch needs to answer it.
+// The types of a watch: what the client watches, and the parts of the index that send it.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Warning } from '../api/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
@@ -29,7 +29,7 @@ export interface EventForm {
   bookmark(resourceVersion: string, annotations: Readonly<Record<string, string>> | undefined): Buffer;
 }
 
-/** What a client watches. */
+/** A watch that a client requests: which rows, from which resourceVersion on, and in which form. */
 export interface WatchQuestion {
   readonly query: ListQuery;
   readonly matches: (raw: Uint8Array, key: RowKey) => boolean;
@@ -47,7 +47,7 @@ export interface WatchQuestion {
   /** Whether to send a bookmark after the existing rows (`k8s.io/initial-events-end`). */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
-  /** Undefined: no limit. */
+  /** Milliseconds after which the watch ends; undefined for no limit. */
   readonly timeoutMs: number | undefined;
   /** Says which clusters are missing or outdated at the start. Names only clusters that the caller may know of. */
   readonly warnings: readonly Warning[];

@@ -69,7 +69,7 @@ export class WatchRun {
     let after = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
     let found = await this.#eventsUnder(after);
-    // Rights that changed while these rows were read decide about them.
+    // If the rights changed again while the rows were read, the rows are read again under the newer rights.
     for (let now; (now = await this.#question.visible(found.rightsVersion)).digest !== after.digest; after = now)
       found = await this.#eventsUnder(now);
     const { events, position } = found;

@@ -10,7 +10,7 @@ import { WatchAlarms } from './watch-alarms.ts';
 import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
 import { WatchRun } from './watch-run.ts';
 
-/** How often a watch asks a database that is away. */
+/** Milliseconds after which a watch tries again when the database of the index cannot be reached. */
 const awayMs = 1_000;
 
 /** Runs a watch until the client or the server ends it. @throws GatewayError (rejects) only before anything was sent */
@@ -42,8 +42,8 @@ export async function watchRows(
 }
 
 /**
- * The rights that a watch begins with, and the rows there are, unless the watch goes on from a position. Rights are
- * read before the rows, and may be taken away between the two: rows that are newer than the rights are read again.
+ * Reads the rights that a watch begins with, and the existing rows unless the watch continues from a resourceVersion.
+ * The rights are read first. If they have changed when the rows have been read, the rows are read again.
  */
 async function firstRows(
   { query, visible, after }: WatchQuestion,
@@ -66,7 +66,7 @@ async function begin(run: WatchRun, page: Page | undefined, { marksInitialEnd }:
   if (marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
 }
 
-/** Sends changes as they come, until the client is gone or the time is up. */
+/** Sends each change after its commit, until the client disconnects or the watch's timeout ends it. */
 async function follow(
   run: WatchRun,
   body: AnswerBody,

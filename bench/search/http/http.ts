@@ -1,6 +1,6 @@
 // Compares the index over HTTP with Clusterpedia's API server. With SQLite: two clusters with 20,000 pods, and requests
 // that are made to be expensive. With PostgreSQL: any number of clusters with all their objects, a gateway with SQLite
-// beside it, and both indexes on the rival's server.
+// beside it, and the tables of both indexes on the same PostgreSQL server.
 import { median } from '../../figures/statistics.ts';
 import { clusterName, clusterObjects, objectsPerCluster, perCluster, type GeneratedObject } from '../generator.ts';
 import { hostileQuestions, mostHostileCpuMs, type HostileQuestion } from './hostile.ts';
@@ -19,7 +19,7 @@ const smallMembers = ['east', 'west'] as const;
 const generatedPerMember = 4;
 
 /**
- * Compares a gateway with SQLite with the rival.
+ * Compares a gateway whose index is in SQLite with Clusterpedia's API server.
  * @returns a line of text for each request for which a limit does not hold
  */
 export async function benchHttp(directory: string, rounds: number, print: Print): Promise<readonly string[]> {
@@ -42,14 +42,14 @@ export async function benchHttp(directory: string, rounds: number, print: Print)
   }
 }
 
-/** Most milliseconds of a page from PostgreSQL, as a median. */
+/** Limit in milliseconds for the median time of a page that a gateway reads from PostgreSQL. */
 const mostPageMs = 25;
-/** Most CPU time of the gateway for a question to PostgreSQL, compared with one to SQLite. */
+/** How many times the CPU time of a gateway with SQLite a gateway with PostgreSQL may use for the same request. */
 const mostCpuTimes = 1.5;
 
 /**
- * Compares a gateway with PostgreSQL with the rival on the same server, and its CPU time with that of a gateway with
- * SQLite.
+ * Compares a gateway whose index is in PostgreSQL with Clusterpedia's API server, whose tables are on the same server.
+ * Also compares the gateway's CPU time with that of a gateway whose index is in SQLite.
  * @returns a line of text for each request for which a limit does not hold
  */
 export async function benchHttpOnPostgres(

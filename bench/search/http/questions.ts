@@ -9,7 +9,7 @@ export interface HttpQuestion {
   readonly rivalPath: string;
   /** How many times faster than Clusterpedia the gateway must be. */
   readonly atLeast: number;
-  /** Whether a limit of rows is asked for. */
+  /** Whether the request limits the number of rows. */
   readonly isPage: boolean;
   /** Returns the number of rows in an answer, or the count that the answer states. */
   readonly counted: (answer: Answer) => number;
@@ -33,7 +33,7 @@ export type PodOf = Pick<GeneratedObject, 'namespace' | 'name'> & { readonly clu
 
 /**
  * Makes the requests to compare.
- * @param last whether the last one lists the pods of all clusters or of the pod's cluster
+ * @param last whether the last request lists the pods of all clusters, or those of the cluster of the given pod
  */
 export function httpQuestions({ namespace, name, cluster }: PodOf, last: 'all' | 'cluster'): readonly HttpQuestion[] {
   const counting = ask('count', '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.');

@@ -1,6 +1,6 @@
-// What the benchmark over HTTP runs on: stub members, a PostgreSQL server with Clusterpedia's schema, Clusterpedia's
-// API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is compared. The
-// index in PostgreSQL is a database of the same server.
+// Starts the servers of the benchmark over HTTP: stub members, a PostgreSQL server with Clusterpedia's schema,
+// Clusterpedia's API server as bench/rivals/clusterpedia rebuilds it, and a `portcullis serve` for each store that is
+// compared. The index in PostgreSQL is a database of the same server.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -19,19 +19,19 @@ import type { HttpQuestion } from './questions.ts';
 
 export type StoreName = 'sqlite' | 'postgres';
 
-/** What the site consists of. */
+/** The members, types and stores of a site. */
 export interface SiteShape {
   /** Names of the members. */
   readonly members: readonly string[];
-  /** How many generated clusters each member has the objects of. */
+  /** Number of generated clusters whose objects each member serves. */
   readonly generatedPerMember: number;
-  /** Types of generated objects that members serve and the rival has; they must be those of `--index-resources`. */
+  /** Types of the objects that members serve and Clusterpedia's table contains; also used for `--index-resources`. */
   readonly resources: readonly (keyof typeof perCluster)[];
   /** The stores that are compared; each has a gateway of its own. */
   readonly stores: readonly StoreName[];
 }
 
-/** A server that is asked. */
+/** One of the compared servers: a gateway with one of the stores, or Clusterpedia's API server. */
 export interface Target {
   readonly name: string;
   readonly port: number;
@@ -190,7 +190,7 @@ class SiteParts {
     await this.#untilIndexed(port, gateway);
     const seconds = (performance.now() - startedMs) / 1000;
     this.#print(`the gateway with ${store} has all objects after ${seconds.toFixed(0)} s`);
-    // As the rival's table was, so that the planner knows the sizes of all tables.
+    // VACUUM ANALYZE, which Clusterpedia's table also gets, so that the query planner knows the sizes of all tables.
     if (store === 'postgres') await vacuum(postgres);
     return { name: store, port, pids: [gateway.pid], pathOf: ({ path }) => path };
   }

@@ -1,7 +1,7 @@
 // A process that imitates many API servers, each just enough for a gateway to index it. Their lists contain the same
-// bytes as the rows of the rival, so that all compared stores hold the same objects. Run it as `node stub-members.ts
-// CERT KEY RESOURCES NAME:FIRST:COUNT…`: each member NAME has the objects of COUNT generated clusters from FIRST on, of
-// the types in RESOURCES (with commas). It prints the ports of the members as JSON.
+// bytes as Clusterpedia's rows, so that all compared stores hold the same objects. Run it as `node stub-members.ts CERT
+// KEY RESOURCES NAME:FIRST:COUNT…`: each member NAME has the objects of COUNT generated clusters from FIRST on, of the
+// types in RESOURCES (with commas). It prints the ports of the members as JSON.
 import { LRUCache } from 'lru-cache';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

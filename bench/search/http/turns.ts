@@ -9,12 +9,12 @@ const connections = 4;
 const turnSeconds = 0.8;
 const warmUpSeconds = 0.2;
 /**
- * Before the first measurement of each request, the servers answer it for so long, since V8 compiles some code only
- * after hundreds of answers.
+ * Seconds for which each server answers a request before it is measured for the first time, since V8 compiles some code
+ * only after hundreds of answers.
  */
 const firstWarmUpSeconds = 4;
 
-/** What was measured of one server. */
+/** The measured values of one server for one request. */
 export interface Asked {
   readonly rows: number;
   /** Median time of an answer in milliseconds. */
@@ -31,7 +31,7 @@ interface Turn {
   readonly clientShare: number;
 }
 
-/** Asks each server in turns. */
+/** Sends the request to one server after the other, in several rounds, and returns what was measured of each. */
 export async function askInTurns(
   site: Site,
   targets: readonly Target[],
@@ -103,7 +103,7 @@ async function takeTurn(
   }
 }
 
-/** The rival may read every row for an answer. */
+/** Milliseconds to wait for an answer. Clusterpedia's API server may have to read every row for it. */
 const answerTimeoutMs = 300_000;
 
 /** Reads the CPU time of a server's processes. */

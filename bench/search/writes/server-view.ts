@@ -1,5 +1,5 @@
-// What a PostgreSQL server says of itself while processes write to the index: what its connections wait for, how long
-// the sequencer is locked by others, and what each statement costs.
+// Observes a PostgreSQL server while processes write to the index: what its connections wait for, how long the
+// sequencer is locked by others, and how much time each statement takes.
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -12,11 +12,11 @@ export const statementSettings = {
   'pg_stat_statements.track_planning': 'on',
 } as const;
 
-/** What was seen between the start and the end of watching. */
+/** What {@link ServerView.watch} has measured from its call until it was ended. */
 export interface Watched {
-  /** How long this view waited for the sequencer each time it locked it, in milliseconds. */
+  /** Milliseconds that this view waited for the row lock of the sequencer, once for each time it locked the row. */
   readonly waitMs: readonly number[];
-  /** How many connections did what, on average. */
+  /** What the connections waited for or did, with the mean number of connections for each, as one line of text. */
   readonly states: string;
   /** The share of all cores that was in use. */
   readonly busy: number;
@@ -29,7 +29,7 @@ export interface ServerView {
   commits(): Promise<number>;
   /** Begins to watch. Returns a function that ends it. */
   watch(): () => Promise<Watched>;
-  /** What the server spent on each statement since the last call. */
+  /** Returns lines that say how much time the server spent on each statement since the last call. */
   statements(server: PostgresServer): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ async function commits(client: Client): Promise<number> {
   return Number(rows[0]!.n);
 }
 
-/** Counts what the other connections do. `on CPU` includes waiting for a free core: the server cannot tell. */
+/** Counts what other connections do. `on CPU` includes waits for a core, because PostgreSQL cannot tell these apart. */
 async function lookAtConnections(client: Client, signal: AbortSignal): Promise<string> {
   const counts = new Map<string, number>();
   let looks = 0;
@@ -105,7 +105,7 @@ async function lockSequencer(client: Client, signal: AbortSignal): Promise<reado
   const waits: number[] = [];
   while (!signal.aborted) {
     await client.query('BEGIN');
-    // Measured by the server: this process may have to wait for a core before it reads the answer.
+    // The server measures the time, because this process may have to wait for a core before it reads the answer.
     const { rows } = await client.query<{ ms: number }>(
       `WITH locked AS MATERIALIZED (SELECT last FROM portcullis.sequencer WHERE one FOR UPDATE)
       SELECT (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000)::float8 AS ms FROM locked`,

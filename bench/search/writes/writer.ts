@@ -7,7 +7,7 @@ import type { IndexStore, WriteBatch } from '../../../search/stores/store.ts';
 import { batchesOf } from '../batches.ts';
 import { clusterObjects, type GeneratedObject } from '../generator.ts';
 
-/** What a writing process has to do. */
+/** The work of one writing process: which clusters' rows it changes, and for how long. */
 export interface Task {
   readonly url: string;
   readonly clusters: readonly number[];
@@ -15,14 +15,14 @@ export interface Task {
   readonly seconds: number;
 }
 
-/** What it has done. */
+/** What a writing process has measured. */
 export interface Result {
   readonly rows: number;
   /** How long each batch took, in milliseconds. */
   readonly batchMs: readonly number[];
 }
 
-/** How many batches a writing process sends at the same time, as if so many clusters had changes. */
+/** Number of batches that a writing process sends at the same time, as if 16 clusters had changes. */
 const inFlight = 16;
 
 process.once('disconnect', () => process.exit(1));
@@ -50,7 +50,7 @@ async function write({ url, clusters, rowsOfBatch, seconds }: Task): Promise<voi
         if (performance.now() > untilMs) return;
         const startedMs = performance.now();
         const written = await change(store, batches[next]!, turn);
-        // Not `rows += await`: that forgets what the other followers have added in the meantime.
+        // `rows += await …` would read `rows` before waiting, and lose what other followers add in the meantime.
         rows += written;
         batchMs.push(performance.now() - startedMs);
       }
@@ -58,7 +58,7 @@ async function write({ url, clusters, rowsOfBatch, seconds }: Task): Promise<voi
   };
   await Promise.all(Array.from({ length: inFlight }, (_, follower) => follow(follower)));
   process.send!({ rows, batchMs } satisfies Result);
-  // Its CPU time is read before it ends.
+  // The parent process reads the CPU time of this process before it sends the message to end.
   await end;
   await store.close();
   process.exit();

@@ -20,7 +20,7 @@ export interface WritesOptions {
   readonly clusters: number;
   /** Processes that change rows at the same time. */
   readonly writers: number;
-  /** How long each size of batches is measured. */
+  /** Seconds for which each batch size is measured. */
   readonly seconds: number;
   /** Whether to print what the server spends on each statement; counting that costs the server time as well. */
   readonly statements: boolean;
@@ -75,9 +75,9 @@ export async function benchWrites(options: WritesOptions, print: Print): Promise
 interface Line {
   readonly text: string;
   readonly rate: number;
-  /** How long a commit waited for the sequencer, p99 in milliseconds. */
+  /** The p99 of the milliseconds that a commit waited for the sequencer. */
   readonly waitMs: number;
-  /** The share of all cores that was in use, by whomever. */
+  /** The share of all cores that was in use, by any process of the machine. */
   readonly busy: number;
 }
 

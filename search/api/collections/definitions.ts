@@ -1,15 +1,15 @@
-// What a CollectionResource object says: which types a collection has. It stands in the configuration file, or on the
-// hub.
+// Reads the definition of a collection, which names the types in it: a CollectionResource object, which administrators
+// write into the configuration file or create on the hub.
 import type { AskedType } from '../plan-question.ts';
 import { mostTypes } from '../inner-path.ts';
 
 /** The collections that are always there. No object can take their names. */
 export const builtInCollections = ['any', 'workloads', 'kuberesources'] as const;
 
-/** A collection with types of one's own. */
+/** A collection that an administrator has defined, besides the built-in collections. */
 export interface CollectionDefinition {
   readonly name: string;
-  /** In a type `*` as resource means the whole group, and `*` as group every group. */
+  /** The types in the collection. The resource `*` means all resources of a group, and the group `*` every group. */
   readonly resourceTypes: readonly AskedType[];
 }
 
@@ -21,8 +21,8 @@ const versionForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /**
  * Reads a definition.
  * @param name the name of the collection
- * @param resourceTypes the field of that name: a list of `{group, version, kind, resource}`, of which only `resource`
- * must be there
+ * @param resourceTypes the field `resourceTypes` of the definition: a list of `{group, version, kind, resource}`, in
+ * which only `resource` is required
  * @throws Error that says what is wrong
  */
 export function readDefinition(name: unknown, resourceTypes: unknown): CollectionDefinition {

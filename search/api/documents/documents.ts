@@ -68,7 +68,8 @@ export function planDocument(
 ): Union | EarlyAnswer {
   const { document, cluster, group, version } = asked;
   const isOpenapi = document === 'openapi-v2' || document === 'openapi-v3';
-  // A caller who may see nothing gets an empty document, which kubectl explains.
+  // A caller who may see no type gets an empty document without the types of metrics.k8s.io: `fetchDocument` adds the
+  // warnings that say why it is empty.
   const asWell = isOpenapi || types.length === 0 ? [] : metricsTypes.map((type) => ({ type }));
   const union = unionOf([...types, ...asWell], cluster !== undefined);
   if (document === 'openapi-v2') return relayedOpenapi(request, asked, types, sync);
@@ -183,8 +184,8 @@ function isForProtobufAlone(request: IndexRequest): boolean {
 }
 
 /**
- * An answer that is passed on from a cluster: from the one in the path. Otherwise from the cluster with the most types
- * of that group, and among several from the one that was confirmed last.
+ * Plans an answer that a cluster gives and the gateway passes on. If the path names a cluster, that cluster is asked.
+ * Otherwise it is the cluster with the most types of the group, and among equals the one that was confirmed last.
  */
 function relayedOpenapi(
   request: IndexRequest,

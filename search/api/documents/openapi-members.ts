@@ -30,8 +30,8 @@ interface Known {
 
 const askTimeoutMs = 5_000;
 /**
- * For how long, in milliseconds, a document is used without asking the member cluster. After that, the ETag is sent
- * along, so that the answer is short when nothing changed.
+ * Milliseconds for which a document is used without asking the member cluster. After that, the request contains the
+ * ETag, so that the answer is 304 without a body when the document has not changed.
  */
 const freshMs = 10_000;
 const documentBytes = 8 * 1024 * 1024;

@@ -19,7 +19,7 @@ export interface UnionDocument {
   readonly warnings: readonly Warning[];
 }
 
-/** Makes OpenAPI documents of which parts come from several clusters. */
+/** Makes an OpenAPI document from parts of the documents of several clusters. */
 export interface UnionOpenapi {
   /**
    * Makes the document for one caller. Each type is taken with its schemas from one cluster. A built-in type comes from
@@ -33,9 +33,9 @@ export interface UnionOpenapi {
   document(group: string, version: string, having: readonly StoredType[]): Promise<UnionDocument | undefined>;
 }
 
-/** In how many clusters the schemas of a custom type are compared. */
+/** The schemas of a custom type are compared in at most this number of clusters. */
 const mostCompared = 8;
-/** How many clusters are asked for one answer. A type that none of them describes is left out. */
+/** Documents are read from at most this number of clusters for one answer. A type in none of them is left out. */
 const mostAsked = 24;
 const answersBytes = 24 * 1024 * 1024;
 const mostSurveys = 2_000;

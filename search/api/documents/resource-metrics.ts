@@ -5,7 +5,7 @@ import type { TypeInfo } from '../../types.ts';
 /** The API group of the resource metrics API (k8s.io/metrics). */
 export const resourceMetricsGroup = 'metrics.k8s.io';
 
-/** The verbs of these types. Nobody can watch them. */
+/** The verbs of PodMetrics and NodeMetrics. The resource metrics API has no watch. */
 export const metricsVerbs: readonly string[] = ['get', 'list'];
 
 /** PodMetrics and NodeMetrics, as metrics-server describes them. */

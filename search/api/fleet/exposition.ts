@@ -4,7 +4,7 @@
 import { headerValue } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';
 
-/** A metric with its samples. All samples of one metric stand together, as both formats demand. */
+/** A metric with its samples. Both text formats require that all samples of a metric follow each other. */
 export class Gauge {
   readonly #name: string;
   readonly #lines: string[];
@@ -29,10 +29,10 @@ function escaped(text: string): string {
   return text.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 }
 
-/** How an exposition is written. */
+/** A text format of metrics: the Content-Type of the answer, and the text that ends it. */
 export interface ExpositionFormat {
   readonly contentType: string;
-  /** What stands after the last sample. */
+  /** The text after the last sample; '' in the format of Prometheus. */
   readonly end: string;
 }
 

@@ -25,7 +25,7 @@ const deployments: ResourceType = { group: 'apps', resource: 'deployments' };
 const nodes: ResourceType = { group: '', resource: 'nodes' };
 const counted = [pods, deployments, nodes];
 
-/** A pod has one of five phases. More values than this can only come from a cluster that invents some. */
+/** The number of pod phases that are counted. Kubernetes has five; only a hostile cluster has more than this limit. */
 const mostPhases = 20;
 
 export function readFleet(request: IndexRequest): FleetQuestion {
@@ -38,7 +38,7 @@ export function rightsToFleet({ request }: Asked<FleetQuestion>, dependencies: A
   return see({ user: request.user, verb: 'list', types, ...ofAll }, dependencies);
 }
 
-/** Plans like a list of all three types. A type that is not indexed is left out with a warning. */
+/** Plans the numbers like a list of pods, deployments and nodes. A type that is not indexed only gives a warning. */
 export async function planFleet(
   { sight }: Seen<FleetQuestion, Sight>,
   dependencies: AnswerDependencies,
@@ -49,7 +49,7 @@ export async function planFleet(
   return { ...plan, warnings: [...aboutRequest(...missing), ...plan.warnings] };
 }
 
-/** Reads what is counted, as the text of all metrics. */
+/** Counts pods, deployments and nodes in the index, and returns the text of all metrics. */
 export async function fetchFleet(
   { plan }: Planned<FleetQuestion, Sight, Plan>,
   dependencies: AnswerDependencies,
@@ -72,7 +72,7 @@ export function formFleet({
   return { kind: 'whole', body: Buffer.from(found + format.end), warnings, contentType: format.contentType };
 }
 
-/** For each cluster that is counted or that a warning of this answer names: whether its numbers are of now. */
+/** Makes the metric that says for each counted cluster whether its numbers are up to date: 0 if a warning names it. */
 function clusterGauge({ scope, warnings }: Plan, { sync }: AnswerDependencies): Gauge {
   const gauge = new Gauge(
     'portcullis_fleet_cluster_current',
@@ -110,7 +110,7 @@ async function deploymentGauges(store: IndexStore, scope: RowScope): Promise<rea
   await eachRow(store, deployments, scope, ({ cluster, namespace, name, raw }) => {
     const [replicas, readyReplicas] = readDocument(raw, paths);
     const labels = { cluster, namespace, deployment: name };
-    // An API server always writes how many are wanted, and leaves out how many are ready while none is.
+    // kube-apiserver always sets `spec.replicas`, and omits `status.readyReplicas` while no replica is ready.
     wanted.add(labels, Number(replicas?.[0] ?? 1));
     ready.add(labels, Number(readyReplicas?.[0] ?? 0));
   });
@@ -143,7 +143,7 @@ function readyStatus(conditions: unknown): ReadyStatus {
   return status === 'True' ? 'true' : status === 'False' ? 'false' : 'unknown';
 }
 
-/** Visits all rows of a type that the scope shows, some at a time, so that other requests get their turn. */
+/** Calls `visit` for each row of a type that the caller may see. Between chunks of rows, other requests can run. */
 async function eachRow(
   store: IndexStore,
   type: ResourceType,

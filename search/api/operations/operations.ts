@@ -42,7 +42,7 @@ function readMove({ cluster, replica, ...rest }: Readonly<Record<string, unknown
   return { cluster, replica };
 }
 
-/** A misspelt field would otherwise mean "all". */
+/** Refuses unknown fields. If a misspelt `clusters` were ignored, every cluster would be rebuilt. */
 function refuseOthers(rest: Readonly<Record<string, unknown>>): void {
   const [other] = Object.keys(rest).filter((key) => key !== 'kind' && key !== 'apiVersion');
   if (other !== undefined) throw wrong(`there is no field ${JSON.stringify(other.slice(0, 60))}`);
@@ -52,7 +52,7 @@ function wrong(message: string): GatewayError {
   return new GatewayError('BAD_REQUEST', message);
 }
 
-/** Does what was asked, and gives the answer: a description, or a Status with one sentence. */
+/** Carries out the operation. Returns the IndexStatus for `status`, otherwise a metav1.Status with a message. */
 export async function fetchOperation(
   { question }: Planned<OperationQuestion>,
   { operations }: AnswerDependencies,

@@ -95,7 +95,8 @@ function typesCheck(
     const now = collectionTypes(question.name, question.parameters, collections());
     if (now === undefined || definitionOf(now) !== definitionOf(question.types)) throw otherTypes();
     const known = await catalog();
-    // Every commit leads here. The catalog of a large fleet is long, and stays the same object while nothing changes.
+    // This check runs after every commit of the index store. The catalog of a large fleet is long, so it is searched
+    // only when it is another object than at the last check.
     if (looked?.catalog !== known) {
       const others = typesOf(now, indexedTypes(known)).filter((type) => !watched.has(typeKey(type)));
       looked = { catalog: known, others };

@@ -6,7 +6,7 @@ import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { RowsPlan } from './plan-types.ts';
 
-/** How many clusters the message of a conflict names at most. */
+/** When several clusters have the object, the message of the 409 error names at most this number of them. */
 const mostNamed = 20;
 
 /** What is read: the object that the path names, among the rows that the plan permits. */

@@ -75,8 +75,9 @@ export async function fetchPage(state: PageState, dependencies: AnswerDependenci
 }
 
 /**
- * What a continue token is bound to; it is not valid for any other request. It uses the requested types and not the
- * existing ones, so that a type that is added later does not invalidate the token.
+ * Returns the query, user and store that a continue token is bound to; a request that differs in one of them cannot use
+ * the token. The query contains the requested types and not the existing ones, so that a type that is added later does
+ * not invalidate the token.
  */
 function useOf({ request, question }: PageState, { store }: AnswerDependencies): ContinueUse {
   return {

@@ -18,7 +18,7 @@ export async function fetch(planned: Planned, dependencies: AnswerDependencies):
   return { ...state, found };
 }
 
-/** Only plans that read rows have a scope. */
+/** Whether a plan reads rows. Only such plans have a scope, which must be checked for changed rights. */
 function isScoped(made: unknown): made is ScopedPlan {
   return typeof made === 'object' && made !== null && 'rightsUpTo' in made;
 }

@@ -149,7 +149,7 @@ export function formEvents(
   };
 }
 
-/** After how many milliseconds a watch ends; undefined for never. */
+/** Returns the number of milliseconds after which the gateway ends a watch; undefined for no limit. */
 export function watchLimit(
   { aggregated, asked }: IndexRequest,
   { timeoutMs }: WatchStart,

@@ -90,13 +90,13 @@ export async function rightsToCollection(
   return { ...sight, members };
 }
 
-/** What the caller may list of all types in the index. */
+/** The caller's rights to list each type in the index, with the catalog of these types. */
 export interface Overview {
   readonly answer: ScopeAnswer;
   readonly catalog: Catalog;
 }
 
-/** What the caller may list of each indexed type. */
+/** Reads what the caller may list of each indexed type. */
 export async function rightsToIndexed(
   { request }: Asked<CollectionNamesQuestion>,
   { rights, catalog }: AnswerDependencies,
@@ -105,7 +105,7 @@ export async function rightsToIndexed(
   return { answer: await rights.scope(request.user, 'list', indexedTypes(known)), catalog: known };
 }
 
-/** Rights to all indexed and selected types, or to those of them that the request names. */
+/** Reads what the caller may list of all indexed and selected types, or of those that the request names. */
 export async function rightsToChosen(
   { request, question: { types: wanted, clusters } }: Asked<FreshnessQuestion>,
   { rights, catalog, chosen }: AnswerDependencies,

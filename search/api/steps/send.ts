@@ -9,7 +9,7 @@ import type { IndexRequest } from '../request.ts';
 import { sendRows } from '../row-stream.ts';
 import type { Formed } from '../state.ts';
 
-/** How many clusters are tried, one after the other, for an answer that is passed on. */
+/** An answer that is passed on is requested from at most this number of clusters, until one answers. */
 const mostAsked = 3;
 
 export async function send({ request, answer }: Formed, dependencies: AnswerDependencies): Promise<void> {

@@ -76,7 +76,7 @@ function printRequirement({ key, operator, values }: WrittenRequirement): string
   return `${key}${operator}${values[0]}`;
 }
 
-/** A sorted copy. Values that occur twice stay. */
+/** Returns a sorted copy of the values, with all duplicates. */
 export function sortedValues(values: readonly string[]): readonly string[] {
   return values.toSorted();
 }
