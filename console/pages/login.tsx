@@ -1,4 +1,5 @@
-// The ways to log in that this gateway offers. The address stays: after the login its view is shown.
+// The login view. It offers the ways to log in that this gateway has and keeps the address, whose view follows the
+// login.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Notice } from '../parts/parts.tsx';
