@@ -1,4 +1,4 @@
-// In which order the manifests of a work are applied: what others need comes first, as in OCM's agent.
+// The order in which the manifests of a work are applied. As in OCM's agent, kinds that others need come first.
 const ranks: readonly (readonly string[])[] = [
   ['PriorityClass', 'Namespace', 'CustomResourceDefinition', 'StorageClass', 'PersistentVolume', 'PodSecurityPolicy'],
   ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
