@@ -22,7 +22,7 @@ interface GroupList {
 
 const aggregated = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io';
 
-/** The kinds in the index of which the caller may see something; undefined until they are known. */
+/** The kinds in the index of which the caller may see something; undefined until they have been read. */
 export const kinds = signal<readonly Kind[] | undefined>(undefined);
 let asked: Promise<readonly Kind[]> | undefined;
 
