@@ -1,4 +1,4 @@
-// The door of the room: elects a leader among all replicas, and runs the controllers there.
+// Entry point of this folder: elects a leader among all replicas, and runs the controllers in the leader.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { HubClient } from '../cache/hub/hub-types.ts';
@@ -10,23 +10,26 @@ import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
 
 export interface ImportOptions {
   readonly client: HubClient;
-  /** Where the Leases are: Clusterpedia's own namespace, so that its components and these controllers take turns. */
+  /**
+   * Namespace of the Leases. It is Clusterpedia's own, so that its controllers and the gateway's never run at the same
+   * time.
+   */
   readonly namespace: string;
-  /** Of the PediaClusters that are this gateway's; '' for those without one. */
+  /** Shard whose PediaClusters this gateway reconciles; '' for PediaClusters without a shard. */
   readonly shardingName: string;
-  /** Undefined where nothing is indexed: then nobody looks after PediaClusters. */
+  /** The clusters in the index; undefined when nothing is indexed, and then PediaClusters are not reconciled. */
   readonly clusters: ImportedClusters | undefined;
   readonly log: ControllerLog;
-  /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
+  /** Factor for the times of the Leases: below 1 in tests, otherwise 1. */
   readonly timeScale: number;
 }
 
 export interface Imports {
-  /** Ends the controllers and gives the Leases back. */
+  /** Ends the controllers and releases the Leases. */
   close(): Promise<void>;
 }
 
-/** Starts at once; the hub is asked in the background. */
+/** Starts at once, without waiting for the hub to answer. */
 export function startImports(options: ImportOptions): Imports {
   const { client, namespace, shardingName, clusters, log, timeScale } = options;
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
@@ -51,7 +54,7 @@ export function startImports(options: ImportOptions): Imports {
       },
     });
   };
-  // Clusterpedia's names.
+  // The Leases have the names that Clusterpedia's own components use.
   const elections = [elect('clusterpedia-controller-manager', () => startPolicyControllers({ client, log }))];
   if (clusters !== undefined) {
     const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;

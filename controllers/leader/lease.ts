@@ -23,7 +23,7 @@ export interface LeaseOptions {
   readonly identity: string;
   /** Called when this process becomes the leader; the function that it returns is called when it stops leading. */
   readonly lead: () => () => void;
-  /** Why nobody can tell who leads; undefined when it is told again. */
+  /** Called with the reason why the Lease cannot be read or written; with undefined once that has ended. */
   readonly onFault: (message: string | undefined) => void;
   readonly onLeader?: (holder: string) => void;
   readonly timing?: Partial<LeaseTiming>;
