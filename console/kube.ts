@@ -32,7 +32,7 @@ export interface Metadata {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Any Kubernetes object. Which fields it has besides these depends on its kind. */
+/** Any Kubernetes object. Its kind decides which further fields it has. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -50,7 +50,7 @@ export interface Condition {
   readonly lastTransitionTime?: string;
 }
 
-/** A kind of object that can be asked for. */
+/** A kind of object that the API of the gateway or of a cluster serves. */
 export interface Kind {
   /** `pods`, `deployments.apps`: how the address bar and kubectl name it. */
   readonly id: string;
@@ -64,7 +64,7 @@ export interface Kind {
 
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 
-/** The cluster that the index or the fan-out says an object is in. */
+/** Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; '' without it. */
 export function clusterOf(metadata: Metadata): string {
   return metadata.annotations?.[clusterAnnotation] ?? '';
 }

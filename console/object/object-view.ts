@@ -2,13 +2,13 @@
 import type { KubeObject, ObjectPlace } from '../kube.ts';
 import { quoted } from '../live/question.ts';
 
-/** What every tab of an object gets. */
+/** The properties that every tab of an object's page gets. */
 export interface ObjectView {
   readonly place: ObjectPlace;
   readonly object: KubeObject;
   /** True when the cluster does not answer and `object` is the copy in the index. */
   readonly isCopy: boolean;
-  /** Reads the object again. */
+  /** Reads the object again from its cluster, as after a change. */
   readonly again: () => void;
 }
 

@@ -10,7 +10,7 @@ export interface Shell {
 }
 
 const channels = { input: 0, output: 1, errors: 2, status: 3, size: 4 } as const;
-/** The size of the terminal is sent again with this period, since proxies end connections on which nothing is sent. */
+/** Milliseconds between messages with the size of the terminal, since proxies end connections without traffic. */
 const keepAliveMs = 25_000;
 /** Runs bash if the container has it, otherwise sh. The exit code is that of the shell. */
 const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];

@@ -1,5 +1,5 @@
-// The login view. It offers the ways to log in that this gateway has and keeps the address, whose view follows the
-// login.
+// The login view offers the ways to log in that this gateway has. It does not change the address, so the view of the
+// address is shown after the login.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Notice } from '../parts/parts.tsx';

@@ -68,7 +68,7 @@ const listPath = (kind: Kind): string => `${paths.copies}${groupPath(kind.group,
 function Results({ kind, text }: { kind: Kind; text: string }): JSX.Element {
   const { parameters } = readQuestion(text, kind.plural);
   const asked = parameters.toString();
-  // The table of a question stays until the next one has its first rows, or is refused.
+  // The old table stays on the page until that of a new question has its first rows, or the question is refused.
   const shown = useSignal<LiveTable | undefined>(undefined);
   const table = useMemo(() => new LiveTable(listPath(kind), new URLSearchParams(asked)), [kind.id, asked]);
   useEffect(() => () => table.close(), [table]);

@@ -16,7 +16,7 @@ interface FacetCounts {
 }
 
 const mostValues = 12;
-/** Counts are asked for again at most this often while rows change. */
+/** Milliseconds between two requests for the counts while rows change. */
 const refreshMs = 10_000;
 
 interface FacetsProps {

@@ -1,5 +1,5 @@
 // Knows who is logged in. The token is kept only in this page's memory, so a reload or another tab begins without one.
-// Each way to log in asks the gateway whom it takes the caller for.
+// After every kind of login the gateway is asked which user it sees.
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
 import { here } from '../route.ts';

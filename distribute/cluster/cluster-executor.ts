@@ -89,7 +89,7 @@ export class ClusterExecutor {
     this.#appliedWorks.lookAgain();
   }
 
-  /** Returns a condition that tells why no works are executed now; undefined while they are. */
+  /** Returns a condition that tells why no works are executed now; undefined while works are executed. */
   obstacle(): Finding | undefined {
     const { fault, phase, synced } = this.#appliedWorks.state();
     const type = `${ownPrefix}Reached`;

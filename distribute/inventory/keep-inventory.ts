@@ -111,7 +111,7 @@ interface Obstacle {
   readonly isPending: boolean;
 }
 
-/** Deletes nothing for now: the failed manifests are tried again anyway, and then this is decided anew. */
+/** Nothing is deleted in this pass: failed manifests are tried again anyway, and the next pass decides again. */
 const notYet: Obstacle = { held: undefined, isPending: false };
 
 function obstacleTo(

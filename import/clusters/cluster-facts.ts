@@ -34,7 +34,7 @@ export interface ClusterFacts {
     | {
         /** True once the gateway has reached the cluster and knows its identity. */
         readonly isRunning: boolean;
-        /** In the way of all types; '' for nothing. */
+        /** The reason why no type of the cluster can be synchronised; '' when there is none. */
         readonly fault: string;
         readonly types: readonly SyncedType[];
         /** Messages about types that were asked for and cannot be synchronised. */
