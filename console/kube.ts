@@ -64,7 +64,7 @@ export interface Kind {
 
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 
-/** Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; '' without it. */
+/** Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; else ''. */
 export function clusterOf(metadata: Metadata): string {
   return metadata.annotations?.[clusterAnnotation] ?? '';
 }

@@ -1,4 +1,5 @@
-// Watches collections of objects for several users: each collection once, and only while some user needs it.
+// Watches collections of objects for several users, such as the policies or works of a hub: each collection once, and
+// only while some user needs it.
 import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';

@@ -36,7 +36,10 @@ export function newObject(manifest: JsonObject, { owner, wanted }: WantedOwner):
   };
 }
 
-/** The body of an update, with the `resourceVersion` of `live`. */
+/**
+ * Returns the body of an update. It keeps the `resourceVersion` of `live`, so that the member refuses the update if the
+ * object has changed since it was read.
+ */
 export function changedObject(live: JsonObject, manifest: JsonObject, { owner, wanted }: WantedOwner): JsonObject {
   const before = objectAt(live, 'metadata');
   const given = objectAt(manifest, 'metadata');
@@ -54,7 +57,7 @@ export function changedObject(live: JsonObject, manifest: JsonObject, { owner, w
   return { ...(content as JsonObject), metadata, ...(status === undefined ? {} : { status }) };
 }
 
-/** Whether an update would change nothing that a manifest can set. */
+/** Whether an update from `live` to `wanted` would change nothing that a manifest can set. */
 export function isAsWanted(live: JsonObject, wanted: JsonObject): boolean {
   const { metadata: before, status: _before, ...is } = live;
   const { metadata: after, status: _after, ...shouldBe } = wanted;

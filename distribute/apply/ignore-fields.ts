@@ -29,7 +29,7 @@ export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFiel
   return copy;
 }
 
-/** Removes the last field of the path from every object that the path before it finds; others are left as they are. */
+/** Removes the field at the end of a JSONPath: for `.spec.replicas`, `replicas` from the object at `.spec`. */
 function removePath(object: JsonObject, path: string): void {
   const dot = path.lastIndexOf('.');
   const field = path.slice(dot + 1);

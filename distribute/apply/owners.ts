@@ -42,7 +42,7 @@ export function withOwner(
 }
 
 /**
- * Adds `owner` to the references of an existing object or removes it there.
+ * Adds `owner` to the owner references of an existing object, or removes it if `wanted` is false.
  * @returns the object as it is afterwards
  * @throws MemberRefusal, with status 409 when the object has changed since it was read
  */

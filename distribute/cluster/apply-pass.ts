@@ -54,8 +54,8 @@ interface Manifest {
 const parallel = 8;
 
 /**
- * Applies all manifests once. @throws GatewayError when the member cannot be reached; what is remembered of the objects
- * stays
+ * Applies all manifests once.
+ * @throws GatewayError when the member cannot be reached; what `known` remembers of the objects stays
  */
 export async function runApplyPass(parts: ApplyPassParts): Promise<ApplyPass> {
   const pass = new Pass(parts);

@@ -4,7 +4,7 @@ import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
 
-/** How works are executed, as the operator chose. */
+/** What the gateway's operator configured about the execution of works. */
 export interface ExecutionRules {
   /** The identity that writes the objects of works that name no executor. */
   readonly defaultExecutor: DefaultExecutor;

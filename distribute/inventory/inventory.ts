@@ -96,7 +96,7 @@ export function textOfSpec({ uid, generation, hash }: AppliedSpec): string {
 
 /**
  * Whether the work is older than the state that was applied last, as after the hub was restored from a backup. Then
- * objects that its manifests lack may have been added after the backup.
+ * objects that are missing in its manifests may be wanted, since somebody added them after the backup.
  */
 export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   const [uid = '', generation = '', hash = ''] = applied.split('/');

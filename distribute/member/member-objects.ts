@@ -22,7 +22,7 @@ export class MemberRefusal extends Error {
 /** One object of a member. */
 export interface ObjectName {
   readonly kind: ServedKind;
-  /** '' for kinds without namespaces. */
+  /** Namespace of the object; '' for kinds without namespaces. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -36,12 +36,12 @@ export interface MemberWrite {
 }
 
 /**
- * Called before each write; the function it returns is called with the status of the answer, 0 without one.
+ * Called before each write. The returned function is called with the HTTP status of the answer; 0 means no answer.
  * @throws GatewayError (or rejects) when the write must not be sent
  */
 export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
 
-/** Every method throws MemberRefusal, or GatewayError without an answer. */
+/** Every method throws MemberRefusal, or GatewayError when no answer came. */
 export interface MemberObjects {
   get(object: ObjectName): Promise<JsonObject | undefined>;
   create(object: ObjectName, body: JsonObject): Promise<JsonObject>;

@@ -15,7 +15,7 @@ export interface IgnoredFields {
   readonly jqPathExpressions: readonly string[];
 }
 
-/** How an object is kept as its manifest says. */
+/** The update strategy of a manifest: how its object is created and kept up to date. */
 export interface UpdateStrategy {
   readonly type: 'Update' | 'CreateOnly' | 'ServerSideApply' | 'ReadOnly';
   readonly force: boolean;

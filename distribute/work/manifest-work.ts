@@ -16,7 +16,7 @@ export const appliedWorkFinalizer = 'cluster.open-cluster-management.io/applied-
 /** Label of works that a ManifestWorkReplicaSet made. */
 export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 
-/** Prefix of our own annotations and conditions. */
+/** Prefix of the gateway's own annotations and condition types. */
 export const ownPrefix = 'gateway.portcullis.io/';
 
 /** `status.resourceStatus.manifests[].resourceMeta` of a work. */
@@ -29,7 +29,7 @@ export interface ResourceMeta {
   /** The plural; '' while the member does not serve the kind. */
   readonly resource: string;
   readonly name: string;
-  /** '' for kinds without namespaces. */
+  /** Namespace of the object; '' for kinds without namespaces. */
   readonly namespace: string;
 }
 

@@ -18,7 +18,7 @@ type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
 export interface Gathered {
   /** All objects that the lifecycle depends on, whether they exist or not, the source first. */
   readonly dependencies: readonly Dependency[];
-  /** The referenced objects, as far as they could be named; undefined when the source does not exist. */
+  /** The references whose names could be rendered, existing or not; undefined when the source does not exist. */
   readonly references: readonly Dependency[] | undefined;
   /** The data for the templates, or the reason why an object is missing. */
   readonly result: { readonly data: TemplateData } | { readonly reason: string; readonly message: string };
