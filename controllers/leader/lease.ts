@@ -1,5 +1,5 @@
 // Leader election by a Lease, compatible with client-go's: of all processes that use the Lease, one leads.
-// The controllers of import/ use the Leases of Clusterpedia's own components, so that both never write at the same time.
+// The controllers of import/ use the Leases of Clusterpedia's own components, so both never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';

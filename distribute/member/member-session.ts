@@ -62,7 +62,7 @@ export class MemberSession {
     );
   }
 
-  /** Watches the collections of the objects for a work, as its executor, until the next call; an empty list ends that. */
+  /** Watches the collections of the objects for a work, as its executor. An empty list ends these watches. */
   follow(executor: Executor | undefined, work: string, objects: readonly ObjectName[]): void {
     if (executor !== undefined) this.#as(executor).types.use(work, collectionsOf(objects));
     for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
