@@ -1,4 +1,4 @@
-// The frame around every view, and which view an address means.
+// Draws the header and navigation around every view, and chooses the view that the address names.
 import type { JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
 import { readObjectPlace } from './kube.ts';
@@ -27,7 +27,7 @@ export function App(): JSX.Element {
   const [broken, repair] = useErrorBoundary((error) => void setTimeout(() => reportError(error)));
   const { segments } = place.value;
   const view = segments.join('/');
-  // A fault of one view must not take the next one along.
+  // Clears the caught error when the view changes, so that one broken view does not hide the next.
   useEffect(() => repair(), [view]);
   const isOpen = segments[0] === 'design';
   return (

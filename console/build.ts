@@ -11,7 +11,9 @@ import type { Metafile } from 'esbuild-wasm';
 const here = import.meta.dirname;
 const root = dirname(here);
 const out = join(here, 'assets');
-/** Says what the assets were made of; when that is the same, they are not made again. */
+/**
+ * This file holds a hash of the sources that the assets were built from. While the hash is the same, nothing is built.
+ */
 const stamp = join(out, 'sources.sha256');
 
 /** Files that gzip and brotli make smaller. */
@@ -31,7 +33,7 @@ function hashOfSources(): string {
   return hash.update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
 }
 
-/** The licences of all packages that parts of are in the assets, as their files say them. */
+/** Returns the licence texts of all npm packages whose code is in the assets. */
 function licences({ inputs }: Metafile): string {
   const folders = new Set(
     Object.keys(inputs).flatMap((file) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []),
@@ -99,7 +101,8 @@ function nameOf(files: readonly string[], entry: string, ending: string): string
 
 async function compress(file: string): Promise<void> {
   const content = readFileSync(file);
-  // The highest quality saves some percent and takes ten times as long, for which the first `npm start` waits.
+  // Brotli's highest quality would save a few percent and take ten times as long, and the first `npm start` waits for
+  // it.
   const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
   const [small, older] = await Promise.all([
     promisify(brotliCompress)(content, fast),
@@ -116,7 +119,7 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
   mkdirSync(fresh);
   await buildConsole(fresh);
   writeFileSync(join(fresh, basename(stamp)), sources);
-  // In one step, so that a gateway that starts meanwhile finds the old assets or the new ones.
+  // The finished folder is renamed into place, so that a gateway that starts meanwhile never reads half-written assets.
   rmSync(out, { recursive: true, force: true });
   renameSync(fresh, out);
   const shell = globSync('{main,style}-*.br', { cwd: out }).reduce(

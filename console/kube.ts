@@ -32,7 +32,7 @@ export interface Metadata {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Any object; what stands beside its metadata depends on the kind. */
+/** Any Kubernetes object. Its kind decides which further fields it has. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -50,7 +50,7 @@ export interface Condition {
   readonly lastTransitionTime?: string;
 }
 
-/** A kind of object that can be asked for. */
+/** A kind of object that the API of the gateway or of a cluster serves. */
 export interface Kind {
   /** `pods`, `deployments.apps`: how the address bar and kubectl name it. */
   readonly id: string;
@@ -64,23 +64,25 @@ export interface Kind {
 
 const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 
-/** The cluster that the index or the fan-out says an object is in. */
+/** Returns the cluster of an object, from the annotation that the gateway adds in lists over clusters; else ''. */
 export function clusterOf(metadata: Metadata): string {
   return metadata.annotations?.[clusterAnnotation] ?? '';
 }
 
-/** `/api/v1` or `/apis/apps/v1`. */
+/** Returns the API path of a group and version: `/api/v1` or `/apis/apps/v1`. */
 export function groupPath(group: string, version: string): string {
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** The path of an object on its cluster. */
+/** Returns the path of an object in the API of its cluster. */
 export function objectPath(kind: Kind, { name, namespace }: Pick<Metadata, 'name' | 'namespace'>): string {
   const place = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : '';
   return `${groupPath(kind.group, kind.version)}${place}/${kind.plural}/${name}`;
 }
 
-/** The console's page of an object: its cluster, then its path there. */
+/**
+ * Returns the address of an object's page in the console: `/console/c/CLUSTER/` and then its API path on that cluster.
+ */
 export function objectAddress(
   cluster: string,
   kind: Kind,
@@ -90,7 +92,7 @@ export function objectAddress(
   return address(['c', cluster, ...objectPath(kind, metadata).split('/').slice(1)], query);
 }
 
-/** An object as its page's address names it. */
+/** Identifies one object of one cluster, as the address of its page does. */
 export interface ObjectPlace {
   readonly cluster: string;
   readonly group: string;
@@ -100,7 +102,10 @@ export interface ObjectPlace {
   readonly name: string;
 }
 
-/** Reads `c/CLUSTER/api/v1/namespaces/NS/pods/NAME` and its like; undefined for anything else. */
+/**
+ * Reads the address of an object's page, such as `c/CLUSTER/api/v1/namespaces/NS/pods/NAME`; undefined for other
+ * addresses.
+ */
 export function readObjectPlace(segments: readonly string[]): ObjectPlace | undefined {
   const [c, cluster, root, ...rest] = segments;
   if (c !== 'c' || cluster === undefined || (root !== 'api' && root !== 'apis')) return undefined;
@@ -118,7 +123,7 @@ export function pathOfPlace({ group, version, plural, namespace, name }: ObjectP
   return `${groupPath(group, version)}${inside}/${plural}/${encodeURIComponent(name).replaceAll('%3A', ':')}`;
 }
 
-/** Time since then as kubectl writes it: `12s`, `5m`, `3h12m`, `2d9h`, `41d`. */
+/** Returns the time that has passed since `since`, as kubectl writes it: `12s`, `5m`, `3h12m`, `2d9h`, `41d`. */
 export function age(since: string | undefined, nowMs = Date.now()): string {
   if (since === undefined) return '';
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(since)) / 1000));

@@ -1,4 +1,4 @@
-// Where the page begins.
+// Entry point of the console: draws the app into the page and starts the session.
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { followLinks } from './route.ts';

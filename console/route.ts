@@ -1,5 +1,5 @@
-// The address bar is the state of every view: this file reads it into a signal and writes it. Links are ordinary links;
-// a click on one that leads below /console/ changes the view without loading the page again.
+// The address bar holds the state of every view: this file reads it into a signal and changes it. Views use ordinary
+// links; a click on a link below /console/ changes the view without loading the page again.
 import { signal } from '@preact/signals';
 
 export const base = '/console/';
@@ -32,25 +32,28 @@ function decode(segment: string): string {
   }
 }
 
-/** An address below /console/. Parameters that are empty or undefined are left out. */
+/** Returns an address below /console/. Parameters that are empty or undefined are left out. */
 export function address(segments: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
   const pairs = Object.entries(query).filter((pair): pair is [string, string] => (pair[1] ?? '') !== '');
   const text = new URLSearchParams(pairs).toString();
   return base + segments.map(encodeSegment).join('/') + (text === '' ? '' : `?${text}`);
 }
 
-/** A colon may stand in a path as it is, and names of RBAC objects are full of them. */
+/** Encodes a path segment but keeps colons, which paths allow and which many names of RBAC objects have. */
 function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replaceAll('%3A', ':');
 }
 
-/** The present view with some parameters changed. */
+/** Returns the address of the present view with some query parameters changed. */
 export function here(query: Readonly<Record<string, string | undefined>>): string {
   const { segments, query: now } = place.peek();
   return address(segments, { ...Object.fromEntries(now), ...query });
 }
 
-/** Shows a view. `replace` leaves no entry in the history, as while somebody types. */
+/**
+ * Shows the view of an address. `replace` adds no entry to the browser's history, as for each change while somebody
+ * types.
+ */
 export function go(to: string, replace = false): void {
   if (replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);

@@ -1,11 +1,11 @@
-// Conditions of an object's status, as metav1.Condition has them. A condition that says the same as before keeps its
-// time, so that an object at rest is not written again.
+// Reads and writes conditions of an object's status (metav1.Condition). A condition keeps its time while its status
+// stays the same, so that an unchanged object is not written again.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { fieldOf } from '../cache/sources/objects/hub-object.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
-/** One condition without its time. */
+/** A condition without `lastTransitionTime`, as a controller finds it. */
 export interface Finding {
   readonly type: string;
   readonly status: ConditionStatus;
@@ -13,16 +13,16 @@ export interface Finding {
   readonly message: string;
 }
 
-/** A metav1.Condition. */
+/** A metav1.Condition as it is written into a status. */
 export interface Condition extends Finding {
   readonly lastTransitionTime: string;
   readonly observedGeneration?: number;
 }
 
-/** Longest message in characters; a hub takes 32768, a person reads less. */
+/** Longest message in characters. The hub accepts 32768, but nobody reads that much. */
 const maxMessageLength = 2048;
 
-/** The conditions in an object's status; what is malformed is left out. */
+/** Returns the conditions in an object's status without malformed ones. */
 export function conditionsOf(object: HubObject): readonly Condition[] {
   const list = fieldOf(object, 'status', 'conditions');
   if (!Array.isArray(list)) return [];
@@ -34,8 +34,8 @@ export function findCondition(conditions: readonly Condition[], type: string): C
 }
 
 /**
- * The conditions with `found` put in, each in the place where it was.
- * @param generation of the object that was looked at
+ * Returns the conditions with those of `found` put in; a condition of the same type is replaced where it stands.
+ * @param generation `metadata.generation` of the object that the findings are about
  */
 export function withConditions(
   before: readonly Condition[],
@@ -58,7 +58,7 @@ export function withConditions(
   return after;
 }
 
-/** `metadata.generation`. */
+/** Returns `metadata.generation` of an object; undefined if it has none. */
 export function generationOf(object: HubObject): number | undefined {
   const generation = fieldOf(object, 'metadata', 'generation');
   return typeof generation === 'number' ? generation : undefined;

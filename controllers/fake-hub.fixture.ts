@@ -30,13 +30,13 @@ interface Watch {
 
 export class FakeHub implements HubClient {
   readonly url = 'https://hub.test';
-  /** `METHOD path` of everything that writes. */
+  /** `METHOD path` of each write request that the hub got. */
   readonly writes: string[] = [];
-  /** `verb resource` that are answered 403. */
+  /** `verb resource` of requests that the hub answers with 403. */
   readonly forbidden = new Set<string>();
-  /** Answers a write in place of the hub; undefined lets it pass. */
+  /** May answer a write request in place of the hub; undefined lets the request pass. */
   refuse: (call: HubCall) => HubAnswer | undefined = () => undefined;
-  /** How often each group was asked for. */
+  /** For each API group, how often its discovery was requested. */
   readonly discoveries = new Map<string, number>();
   readonly #types: FakeType[] = [];
   readonly #objects = new Map<string, Json>();
@@ -48,14 +48,14 @@ export class FakeHub implements HubClient {
     this.#types.push(...types);
   }
 
-  /** The type is served from now on, and its definition is announced. */
+  /** Begins to serve a type, and creates its CustomResourceDefinition. */
   serve(type: FakeType): void {
     this.#types.push(type);
     const name = `${type.resource}.${type.group}`;
     this.put('customresourcedefinitions.apiextensions.k8s.io', { metadata: { name } });
   }
 
-  /** The version is not served any more, and the definition tells so. */
+  /** Stops serving one version of a type, and changes its CustomResourceDefinition. */
   retire(collection: string, version: string): void {
     for (const [index, type] of this.#types.entries()) {
       const name = `${type.resource}.${type.group}`;
@@ -65,7 +65,7 @@ export class FakeHub implements HubClient {
     }
   }
 
-  /** Discovery tells this version first from now on. */
+  /** Makes discovery name one version of a type first. */
   prefer(collection: string, version: string): void {
     for (const [index, type] of this.#types.entries()) {
       if (`${type.resource}.${type.group}` !== collection) continue;
@@ -74,7 +74,7 @@ export class FakeHub implements HubClient {
     }
   }
 
-  /** Makes or changes an object as an administrator would. */
+  /** Creates or changes an object as an administrator would. */
   put(collection: string, object: Json): HubObject {
     const key = keyOf(collection, object['metadata'].namespace, object['metadata'].name);
     const old = this.#objects.get(key);
@@ -86,14 +86,14 @@ export class FakeHub implements HubClient {
     return this.#objects.get(keyOf(collection, namespace, name));
   }
 
-  /** Names of the objects of a collection. */
+  /** Returns the names of all objects of a collection. */
   names(collection: string): string[] {
     return [...this.#objects]
       .filter(([key]) => key.startsWith(`${collection} `))
       .map(([, one]) => one['metadata'].name);
   }
 
-  /** Deletes as kubectl does: owned objects follow. */
+  /** Deletes an object and the objects that it owns, as `kubectl delete` does. */
   remove(collection: string, name: string, namespace?: string): void {
     this.#delete(keyOf(collection, namespace, name));
   }
@@ -278,7 +278,7 @@ interface Path {
   readonly resource: string;
   readonly name: string;
   readonly subresource: string;
-  /** `resource.group`, or `resource` of the core group. */
+  /** `resource.group` of the requested object, or `resource` in the core group. */
   readonly collection: string;
 }
 
@@ -320,7 +320,7 @@ function status(code: number, reason: string, message: string = reason): HubAnsw
   return answer(code, { kind: 'Status', status: 'Failure', code, reason, message });
 }
 
-/** An answer with a JSON body. */
+/** Makes an answer with a JSON body. */
 export function answer(code: number, body: object): HubAnswer {
   return { status: code, body: Buffer.from(JSON.stringify(body)) };
 }

@@ -1,28 +1,28 @@
-// Reads objects of an API server: their fields, owners, and whether they are being deleted.
+// Reads fields, owners and the deletion state of objects of an API server.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { fieldOf } from '../cache/sources/objects/hub-object.ts';
 
-/** A type, with the plural as in paths. */
+/** An API resource; `resource` is the plural name, as in paths. */
 export interface ResourceType {
-  /** '' is the core group. */
+  /** API group; '' is the core group. */
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-/** Text at the path, '' where there is none. */
+/** Returns the text at the path; '' if there is none. */
 export function textAt(object: unknown, ...path: readonly string[]): string {
   const value = fieldOf(object, ...path);
   return typeof value === 'string' ? value : '';
 }
 
-/** List at the path, empty where there is none. */
+/** Returns the list at the path; an empty list if there is none. */
 export function listAt(object: unknown, ...path: readonly string[]): readonly unknown[] {
   const value = fieldOf(object, ...path);
   return Array.isArray(value) ? value : [];
 }
 
-/** Texts of the list at the path. */
+/** Returns the texts in the list at the path, without items of other types. */
 export function textsAt(object: unknown, ...path: readonly string[]): readonly string[] {
   return listAt(object, ...path).filter((each) => typeof each === 'string');
 }
@@ -45,7 +45,7 @@ export function ownersOf(object: HubObject): readonly OwnerReference[] {
   return listAt(object, 'metadata', 'ownerReferences') as readonly OwnerReference[];
 }
 
-/** The owner that controls the object. */
+/** Returns the owner reference with `controller: true`; undefined if there is none. */
 export function controllerOf(object: HubObject): OwnerReference | undefined {
   return ownersOf(object).find(({ controller }) => controller === true);
 }

@@ -1,4 +1,4 @@
-// The door of the room: elects a leader among all replicas, and executes works there.
+// Entry point of this folder: elects a leader among all replicas, and executes works in the leader.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { startElection } from '../controllers/leader/lease.ts';
@@ -7,20 +7,23 @@ import { Works, type WorkNumbers, type WorksOptions } from './works.ts';
 
 export interface ExecutorOptions extends Omit<WorksOptions, 'hubHash' | 'agentId'> {
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** Address of the hub as clusters see it. */
+  /** Address of the hub as clusters know it, from which the `hubHash` of AppliedManifestWorks is made. */
   readonly hubUrl: string;
-  /** Undefined: made of the hub's address, and another one than OCM's own agents have. */
+  /**
+   * Name of this executor in AppliedManifestWorks. Undefined: made from the hub's address, and unlike that of OCM's
+   * agents.
+   */
   readonly agentId: string | undefined;
 }
 
 export interface WorkExecutor {
-  /** Undefined while another replica executes. */
+  /** Returns the numbers for the metrics; undefined while another replica executes works. */
   numbers(): WorkNumbers | undefined;
-  /** Ends the execution and gives the Lease back. */
+  /** Ends the execution of works and releases the Lease. */
   close(): Promise<void>;
 }
 
-/** Starts at once; the hub is asked in the background. */
+/** Starts at once, without waiting for the hub to answer. */
 export function startWorkExecutor({ lease, hubUrl, agentId, ...options }: ExecutorOptions): WorkExecutor {
   const { client, log } = options;
   const identity = `${hostname()}_${randomUUID()}`;

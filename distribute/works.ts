@@ -1,4 +1,5 @@
-// The works of a hub: which clusters they are executed in, and which event brings which work to which cluster.
+// Follows the works of a hub: decides in which clusters they are executed, and sends each event to the right cluster
+// and work.
 import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
 import type { ObjectChange } from '../cache/hub/object-set.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
@@ -21,7 +22,7 @@ export interface WorksOptions
   readonly client: HubClient;
   readonly store: Pick<ClusterReader, 'get' | 'subscribe'>;
   readonly log: ControllerLog;
-  /** Sets of clusters whose works are executed, beside clusters with the annotation. */
+  /** Sets of clusters whose works are executed, in addition to clusters with the annotation `execute-works`. */
   readonly clusterSets: readonly string[];
   readonly executorFault: WorkSettings['executorFault'];
   readonly timing?: Partial<ReflectorTiming>;
@@ -32,26 +33,31 @@ const managedClusters: ResourceType = {
   version: 'v1',
   resource: 'managedclusters',
 };
-/** Of a ManagedCluster: `"true"` has its works executed, `"false"` excepts it from its set. */
+/**
+ * Annotation of a ManagedCluster: `"true"` has its works executed, `"false"` excludes it although its set is chosen.
+ */
 const chosenAnnotation = `${ownPrefix}execute-works`;
 const setLabel = 'cluster.open-cluster-management.io/clusterset';
-/** Sources that take clusters from ManagedClusters; a cluster of another source may only have the same name. */
+/**
+ * Sources that register clusters from ManagedClusters. A cluster of another source may only happen to have the same
+ * name.
+ */
 const sources: ReadonlySet<string> = new Set(['ocm', 'cluster-gateway']);
 
 const missingPollMs = 10_000;
 const maxBackoffMs = 5_000;
 
-/** What the metrics tell of works. */
+/** Numbers about works for the metrics. */
 export interface WorkNumbers {
-  /** Works by what is known of them. */
+  /** Number of works in each state. */
   readonly works: Readonly<Record<'applied' | 'failed' | 'waiting' | 'deleting', number>>;
-  /** Seconds that the work has waited for its turn that waits longest, by cluster. */
+  /** For each cluster, how many seconds its longest waiting work has been in the queue. */
   readonly queueSeconds: readonly (readonly [cluster: string, seconds: number])[];
   readonly looks: number;
   readonly lookSeconds: number;
 }
 
-/** Executes works from its making until it is closed. */
+/** Executes works from the call of the constructor until `close`. */
 export class Works {
   readonly #options: WorksOptions;
   readonly #settings: WorkSettings;
@@ -63,7 +69,7 @@ export class Works {
   readonly #unsubscribe: () => void;
   #looks = 0;
   #lookSeconds = 0;
-  /** All works are known; before that, one that is not listed yet would look as if it were gone. */
+  /** True once all works are listed. Before that, a work that is not listed yet would look as if it were deleted. */
   #ready = false;
 
   constructor(options: WorksOptions) {
@@ -135,7 +141,7 @@ export class Works {
     if (change.type === 'ADDED' || isRelevant(change.old, change.object)) executor?.addWork(name);
   }
 
-  /** Begins or ends the execution of a cluster's works. */
+  /** Begins or ends the execution of a cluster's works, as its ManagedCluster asks for. */
   #choose(name: string): void {
     if (!this.#ready) return;
     const cluster = this.#clusters.objects.get(name);
@@ -186,7 +192,7 @@ function stateOf(work: HubObject): keyof WorkNumbers['works'] {
   return applied?.status === 'True' ? 'applied' : 'failed';
 }
 
-/** Whether a change of a work can ask for something; its status is mostly our own. */
+/** Whether a change of a work can require action. Most changes of its status come from the executor itself. */
 function isRelevant(old: HubObject, now: HubObject): boolean {
   return (
     generationOf(old) !== generationOf(now) ||

@@ -1,4 +1,4 @@
-// The controller of PediaClusters with what it watches.
+// Starts the controller of PediaClusters, and the watches that tell it which PediaClusters to reconcile.
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { startReflector } from '../cache/hub/reflector.ts';
 import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
@@ -21,12 +21,15 @@ export interface ClusterControllersOptions {
 
 const syncResources: ResourceType = { group: clusterGroup, version: 'v1alpha2', resource: 'clustersyncresources' };
 const missingPollMs = 5_000;
-/** A right that was granted is noticed within this time. */
+/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
-/** Changes of what is followed come in crowds, and a status tells them together. */
+/**
+ * Milliseconds to wait after a change in a cluster, since changes come in bursts, and one write of the status covers
+ * them all.
+ */
 const gatherMs = 500;
 
-/** Starts it; the function it returns ends it. */
+/** Starts the controller; the returned function ends it. */
 export function startClusterControllers(options: ClusterControllersOptions): () => void {
   const { client, log, clusters, timing } = options;
   const waiting = new Map<string, NodeJS.Timeout>();

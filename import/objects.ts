@@ -1,4 +1,4 @@
-// Clusterpedia's objects as the controllers read them: their types on the hub.
+// The types of Clusterpedia's objects on the hub, as the controllers use them.
 import type { OwnerReference, ResourceType } from '../controllers/objects.ts';
 import { clusterGroup, policyGroup } from './definitions/clusterpedia.ts';
 
@@ -6,7 +6,7 @@ export const policies: ResourceType = { group: policyGroup, version: 'v1alpha1',
 export const lifecycles: ResourceType = { group: policyGroup, version: 'v1alpha1', resource: 'pediaclusterlifecycles' };
 export const pediaClusters: ResourceType = { group: clusterGroup, version: 'v1alpha2', resource: 'pediaclusters' };
 
-/** Whether the reference is to a ClusterImportPolicy, of whatever version. */
+/** Whether an owner reference names a ClusterImportPolicy, in any version. */
 export function isPolicy({ apiVersion, kind }: OwnerReference): boolean {
   return kind === 'ClusterImportPolicy' && apiVersion.split('/')[0] === policyGroup;
 }

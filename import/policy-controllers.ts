@@ -1,4 +1,5 @@
-// The controllers of policies and lifecycles with what they watch: which event brings which object to which of them.
+// Starts the controllers of policies and lifecycles with their watches, and decides which event is for which controller
+// and object.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../cache/hub/hub-types.ts';
 import { resourceKey } from '../cache/hub/hub-paths.ts';
@@ -22,26 +23,31 @@ export interface PolicyControllersOptions {
   readonly client: HubClient;
   readonly log: ControllerLog;
   readonly timing?: Partial<ReflectorTiming>;
-  /** How often everything is looked at again. */
+  /** Milliseconds between times at which all objects are reconciled again, without any event. */
   readonly resyncMs?: number;
-  /** How long the hub's discovery may be behind its definitions. */
+  /** Milliseconds by which the hub's discovery may lag behind a changed CustomResourceDefinition. */
   readonly discoveryLagMs?: number;
 }
 
 const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-/** How often Clusterpedia's types are asked for while the hub does not have them and no definition announces them. */
+/**
+ * Milliseconds between requests for Clusterpedia's types while the hub lacks them. A new definition causes one at once.
+ */
 const missingPollMs = 30_000;
-/** A right that was granted is noticed within this time. */
+/** Longest wait in milliseconds between attempts to list, so a newly granted right is noticed within this time. */
 const maxBackoffMs = 5_000;
-/** A type that is not served is asked for so often, and more often while definitions change: discovery lags behind. */
+/**
+ * Milliseconds until a type that is not served is looked up again. For `closeLookMs` after a CustomResourceDefinition
+ * changed it is `soonMs`, since discovery lags behind.
+ */
 const unservedMs = 10_000;
 const soonMs = 500;
 const closeLookMs = 20_000;
-/** A hub may tell an old preferred version for so long after the definition has changed. */
+/** For how many milliseconds a hub may name an old preferred version after a CustomResourceDefinition changed. */
 const discoveryLagMs = 5_000;
 const defaultResyncMs = 600_000;
 
-/** Starts them; the function it returns ends them. */
+/** Starts the controllers; the returned function ends them. */
 export function startPolicyControllers(options: PolicyControllersOptions): () => void {
   const controllers = new PolicyControllers(options);
   return () => controllers.close();
@@ -59,10 +65,13 @@ class PolicyControllers {
   readonly #pediaClusters: Reflector;
   readonly #definitions: Reflector;
   readonly #resync: NodeJS.Timeout;
-  /** All of Clusterpedia's objects are known; before that, one that is not listed yet would look as if it were gone. */
+  /**
+   * True once all of Clusterpedia's objects are listed. Before that, one that is not listed yet would look as if it
+   * were deleted.
+   */
   #ready = false;
   #closeLookUntilMs = 0;
-  /** Groups whose definitions have changed a moment ago. */
+  /** For each group whose CustomResourceDefinition changed, the timer after which discovery is read a second time. */
   readonly #looks = new Map<string, NodeJS.Timeout>();
 
   constructor(options: PolicyControllersOptions) {
@@ -146,16 +155,19 @@ class PolicyControllers {
     this.#options.log.error({ err: error }, 'import policies: an object of the hub could not be handled');
   }
 
-  // Which event brings what
+  // Events: which objects each event causes to be reconciled
 
   #onPolicy(change: ObjectChange): void {
     const { name } = change.object.metadata;
     if (isOther(change) || isDeleting(change.object)) this.#addPolicy(name);
-    // Lifecycles have the spec; what annotations ask for they read from the policy.
+    // Lifecycles have a copy of the policy's spec, but read the policy itself for options in annotations.
     if (change.type === 'DELETED' || isAnnotated(change)) this.#addLifecyclesOf(name);
   }
 
-  /** Status apart, every change of a lifecycle is looked at by its policy, too, which undoes what it did not write. */
+  /**
+   * A changed lifecycle is reconciled, and its policy too, which reverts changes by others. Changes of its status alone
+   * are ignored.
+   */
   #onLifecycle(change: ObjectChange): void {
     const { object } = change;
     const owners = [controllerOf(object), change.type === 'MODIFIED' ? controllerOf(change.old) : undefined];
@@ -166,7 +178,7 @@ class PolicyControllers {
       !isDeleting(object);
     if (isSame) return;
     this.#addLifecycle(object.metadata.name);
-    // A name that is free again may be what another policy waits for.
+    // The name of the deleted lifecycle is free now, and any policy may have waited for it.
     if (change.type === 'DELETED') for (const name of this.#policies.objects.keys()) this.#addPolicy(name);
     else for (const owner of owners) if (owner !== undefined && isPolicy(owner)) this.#addPolicy(owner.name);
   }
@@ -175,7 +187,9 @@ class PolicyControllers {
     if (isOther(change) || isDeleting(change.object)) this.#addLifecycle(change.object.metadata.name);
   }
 
-  /** Discovery changes with a definition: what was not served may be, and another version may be preferred. */
+  /**
+   * A changed definition changes discovery: an unserved type may be served now, or another version may be preferred.
+   */
   #onDefinition({ object }: ObjectChange): void {
     const group = object.metadata.name.slice(object.metadata.name.indexOf('.') + 1);
     this.#closeLookUntilMs = performance.now() + closeLookMs;
@@ -190,7 +204,7 @@ class PolicyControllers {
     );
   }
 
-  /** Asks what the hub serves of a group, for the policies that name it. */
+  /** Reads discovery of a group again, and reconciles the policies that name the group. */
   #lookAgain(group: string): void {
     this.#discovery.forget(group);
     for (const [name, policy] of this.#policies.objects) {
@@ -215,7 +229,7 @@ class PolicyControllers {
     }
   }
 
-  // Adding
+  // Adding to the queues
 
   #addPolicy(name: string): void {
     if (this.#ready) this.#policyQueue.add(name);
@@ -237,7 +251,7 @@ class PolicyControllers {
   }
 }
 
-/** Whether more than the status has changed. */
+/** Whether more than the status of an object has changed. */
 function isOther(change: ObjectChange): boolean {
   if (change.type !== 'MODIFIED') return true;
   const { object, old } = change;
@@ -248,7 +262,7 @@ function isOther(change: ObjectChange): boolean {
   );
 }
 
-/** Whether annotations of an object that was there have changed. */
+/** Whether the annotations of an existing object have changed. */
 function isAnnotated(change: ObjectChange): boolean {
   return (
     change.type === 'MODIFIED' &&

@@ -1,5 +1,5 @@
-// The kinds of objects that there are: first those of the index, of all clusters together; for an object of a kind that
-// is not in the index, its cluster is asked.
+// Knows the kinds of objects: those in the index, of all clusters together, are read once. For an object of a kind that
+// is not in the index, the discovery of its cluster is read.
 import { signal } from '@preact/signals';
 import { askJson } from '../session/api.ts';
 import { groupPath, paths } from '../kube.ts';
@@ -22,7 +22,7 @@ interface GroupList {
 
 const aggregated = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io';
 
-/** The kinds in the index of which the caller may see something; undefined until they are known. */
+/** The kinds in the index of which the caller may see something; undefined until they have been read. */
 export const kinds = signal<readonly Kind[] | undefined>(undefined);
 let asked: Promise<readonly Kind[]> | undefined;
 
@@ -35,7 +35,7 @@ export function loadKinds(): Promise<readonly Kind[]> {
   return asked;
 }
 
-/** Forgets them, as when somebody else logs in. */
+/** Forgets the kinds when somebody logs in or out, since another caller may see other kinds. */
 export function forgetKinds(): void {
   asked = undefined;
   kinds.value = undefined;
@@ -76,7 +76,7 @@ function kindOf(
   };
 }
 
-/** What people look for most stands first, the rest by name. */
+/** The kinds that people look for most. Lists of kinds begin with them; the others follow by name. */
 const first = [
   'pods',
   'deployments.apps',
@@ -95,7 +95,7 @@ function byUse(a: Kind, b: Kind): number {
   return rank(a) - rank(b) || a.id.localeCompare(b.id);
 }
 
-/** The kind that somebody means by a plural, singular, short name or id; the core and apps groups win. */
+/** Finds the kind that a plural, singular, short name or id means. Among several, the core and apps groups win. */
 export function findKind(all: readonly Kind[], text: string): Kind | undefined {
   const name = text.toLowerCase();
   return (
@@ -115,7 +115,7 @@ interface ResourceList {
   }[];
 }
 
-/** A kind as one cluster serves it; undefined when it does not. */
+/** Finds a kind in the discovery of one cluster; undefined when the cluster does not serve it. */
 export async function kindOnCluster(
   cluster: string,
   apiVersion: string,

@@ -1,5 +1,5 @@
-// A table that stays true: it lists, watches from the list's version, and lists again when the watch cannot go on. Rows
-// are replaced as a whole at most four times a second, so that a busy fleet does not keep the page busy.
+// A table of objects that is kept up to date: it lists, watches from the list's version, and lists again when the watch
+// cannot go on. Changed rows are shown at most four times a second, so that a busy fleet does not keep the page busy.
 import { batch, signal } from '@preact/signals';
 import { ApiError, ask, askJson, linesOf, tableForm } from '../session/api.ts';
 import { clusterOf } from '../kube.ts';
@@ -14,11 +14,11 @@ export interface Column {
 }
 
 export interface Row {
-  /** Unlike any other row's, over all clusters. */
+  /** Identifies the row among the rows of all clusters. */
   readonly key: string;
   readonly cells: readonly unknown[];
   readonly metadata: Metadata;
-  /** '' in tables of the gateway's own objects. */
+  /** Name of the object's cluster; '' in tables of the gateway's own objects. */
   readonly cluster: string;
 }
 
@@ -34,7 +34,9 @@ interface TableDocument {
     | null;
 }
 
-/** `paused`: the watch is closed while nobody looks at the page. `retrying`: the view may be old. */
+/**
+ * `paused`: the watch is closed while the page is hidden. `retrying`: a request failed, so the rows may be out of date.
+ */
 export type LiveState = 'loading' | 'live' | 'paused' | 'retrying' | 'failed';
 
 const firstPage = 500;
@@ -51,9 +53,11 @@ export class LiveTable {
   readonly state = signal<LiveState>('loading');
   readonly error = signal<ApiError | undefined>(undefined);
   readonly warnings = signal<readonly string[]>([]);
-  /** Rows that the gateway has beyond those that are shown. */
+  /** How many rows the gateway has beyond those that are shown. */
   readonly more = signal(0);
-  /** How often rows have changed; what depends on them can be asked for again. */
+  /**
+   * Counts the changes of rows, so that a view can ask again for what depends on them, such as the counts of facets.
+   */
   readonly changes = signal(0);
   readonly #path: string;
   readonly #query: URLSearchParams;
@@ -82,7 +86,7 @@ export class LiveTable {
     this.#resume?.();
   }
 
-  /** Asks again at once, instead of after the wait that a failure brings. */
+  /** Sends the next request at once instead of after the waiting time that follows a failure. */
   retry(): void {
     this.#resume?.();
   }
@@ -96,7 +100,7 @@ export class LiveTable {
       } catch (error) {
         if (this.#closed.signal.aborted) return;
         if (!(error instanceof ApiError)) {
-          // A stream that broke off. The next try tells whether the gateway is there.
+          // The stream of the watch broke off. The next attempt shows whether the gateway can still be reached.
           failures += 1;
         } else if (error.status === 410) {
           this.#version = '';
@@ -146,7 +150,8 @@ export class LiveTable {
       next = page.metadata?.continue ?? '';
       left = next === '' ? 0 : (page.metadata?.remainingItemCount ?? left);
       const isLast = next === '' || known.size >= mostRows;
-      // The first page is shown at once; a list that is repeated replaces what is shown when it is whole.
+      // The first page is shown at once. When the list is read again, the old rows stay until all of the new ones are
+      // there.
       if (isLast || this.#known.size === 0 || this.state.peek() === 'loading')
         this.#show(known, columns, warnings, left);
       if (isLast) return;

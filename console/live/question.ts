@@ -1,18 +1,18 @@
-// What somebody types into the search bar, as the question that the index is asked: the words of the bar are the
-// filters of the index's API, so what the bar shows can be given to kubectl as well.
+// Turns the text of the search bar into a question to the index. The words of the bar are the filters of the index's
+// API, so a question that the bar shows can be given to kubectl as well.
 import type { Kind } from '../kube.ts';
 
 /** A question to the index about one kind. */
 export interface Question {
-  /** What is left of the text after the kind was taken out, word by word. */
+  /** The words of the text without the one that names the kind. */
   readonly words: readonly string[];
-  /** A kind that the text names by `kind:`; it wins over the one that is chosen beside the bar. */
+  /** The kind that the text names by `kind:`; it wins over the kind that is chosen beside the bar. */
   readonly kind: string | undefined;
-  /** Parameters of the index's API. */
+  /** Query parameters for the index's API. */
   readonly parameters: URLSearchParams;
 }
 
-/** Words that stand for a parameter: `ns:shop`. */
+/** The parameter of the index's API for each word that may stand before a colon, such as `ns` in `ns:shop`. */
 const parameterOf: Readonly<Record<string, string>> = {
   cluster: 'clusters',
   clusters: 'clusters',
@@ -25,15 +25,15 @@ const parameterOf: Readonly<Record<string, string>> = {
   since: 'since',
   before: 'before',
 };
-/** Parameters that may be sent more than once; the others gather their values with commas. */
+/** Parameters that are sent once for each value; the others take all their values in one, separated by commas. */
 const repeated: ReadonlySet<string> = new Set(['nameContains', 'text', 'filter']);
 
-/** Splits at blanks, but not inside of quotes. */
+/** Splits a text at blanks, but not inside of quotes. */
 export function wordsOf(text: string): readonly string[] {
   return [...text.matchAll(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word);
 }
 
-/** Short names of paths: `image~redis`, `phase=Failed`, `node=n1`. */
+/** Returns the full field path for short names such as `image`, `phase` and `node`. */
 function longPath(path: string, plural: string): string {
   if (path === 'image') return plural === 'pods' ? 'spec.containers[].image' : 'spec.template.spec.containers[].image';
   if (path === 'phase') return 'status.phase';
@@ -78,16 +78,16 @@ function unquoted(text: string): string {
   return /^".*"$/s.test(text) ? text.slice(1, -1).replaceAll(/\\(.)/g, '$1') : text.replace(/^'(.*)'$/s, '$1');
 }
 
-/** A side of the question that can be narrowed by a click. */
+/** A property, such as the cluster or namespace, by whose values a click narrows the question. */
 export interface Facet {
   readonly title: string;
   /** Column or path that the index groups by. */
   readonly by: string;
-  /** The word for a value: `cluster:staging`. */
+  /** What the search bar writes before a value: `cluster:` in `cluster:staging`. */
   readonly prefix: string;
 }
 
-/** What can be narrowed for a kind. */
+/** The facets by which a question about a kind can be narrowed. */
 export function facetsOf(kind: Kind): readonly Facet[] {
   return [
     { title: 'Cluster', by: 'cluster', prefix: 'cluster:' },
@@ -98,21 +98,23 @@ export function facetsOf(kind: Kind): readonly Facet[] {
   ];
 }
 
-/** The values of a facet that the text has already. */
+/** The values of a facet that the text names already. */
 export function chosenOf(facet: Facet, text: string): readonly string[] {
   return wordsOf(text)
     .filter((word) => word.startsWith(facet.prefix))
     .flatMap((word) => word.slice(facet.prefix.length).split(','));
 }
 
-/** The text without the words of a facet. */
+/** Returns the text without the words that belong to a facet. */
 export function withoutFacet(facet: Facet, text: string): string {
   return wordsOf(text)
     .filter((word) => !word.startsWith(facet.prefix))
     .join(' ');
 }
 
-/** The text after a click on a value: added, or taken away when it was there. */
+/**
+ * Returns the text after a click on a value of a facet: the value is added, or removed when the text has it already.
+ */
 export function toggled(facet: Facet, value: string, text: string): string {
   const chosen = chosenOf(facet, text);
   const isOne = !facet.prefix.endsWith(':');
@@ -121,7 +123,10 @@ export function toggled(facet: Facet, value: string, text: string): string {
   return `${withoutFacet(facet, text)} ${word}`.trim();
 }
 
-/** The command that lists the same rows. What kubectl has no flag for is asked by the path of the API. */
+/**
+ * Returns the kubectl command that lists the same objects as the view. Filters that kubectl has no flag for are sent by
+ * `kubectl get --raw`.
+ */
 export function kubectlLine(kind: Kind, path: string, parameters: URLSearchParams): string {
   const names = new Set(parameters.keys());
   const namespaces = parameters.get('namespaces')?.split(',') ?? [];
@@ -134,7 +139,7 @@ export function kubectlLine(kind: Kind, path: string, parameters: URLSearchParam
   return `kubectl --context portcullis-all get ${kind.id}${where}${selected}`;
 }
 
-/** A word for a POSIX shell. */
+/** Quotes a word for a POSIX shell, if it needs quotes. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

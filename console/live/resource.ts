@@ -1,10 +1,10 @@
-// One answer of the API as a signal, for views that show a document and not a list.
+// Gives views that show one document, and not a list, an answer of the API as a signal.
 import { signal, useSignalEffect } from '@preact/signals';
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ApiError } from '../session/api.ts';
 
-/** What a view knows of an answer. At the beginning all but `loading` is absent. */
+/** What a view knows of an answer; until the first answer comes, only `loading` is set. */
 export interface Answer<T> {
   readonly loading: boolean;
   readonly value?: T | undefined;
@@ -12,9 +12,9 @@ export interface Answer<T> {
 }
 
 /**
- * Asks when the view appears and each time `key` changes; what was asked before is given up.
- * @param key what the question depends on
- * @returns the answer, and a function that asks again
+ * Sends a request when the view appears and each time `key` changes; a request that is still open is aborted.
+ * @param key changes when the request has to be sent again
+ * @returns the answer, and a function that sends the request again
  */
 export function useAnswer<T>(
   question: (signal: AbortSignal) => Promise<T>,
@@ -49,7 +49,7 @@ async function run<T>(
   }
 }
 
-/** Now, once a second while the view is shown: for ages. */
+/** The present time, renewed once a second while some view shows an age. */
 const now = signal(Date.now());
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;

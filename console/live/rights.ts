@@ -1,4 +1,5 @@
-// What the caller may do in each cluster, from the rules that the cluster says hold for them.
+// Finds out what the caller may do in each cluster, from the rules that each cluster's own authorizer lists for the
+// caller.
 import { clusterOf, paths } from '../kube.ts';
 import type { Metadata } from '../kube.ts';
 import { post } from '../session/api.ts';
@@ -10,18 +11,18 @@ export interface Rule {
   readonly resourceNames?: readonly string[];
 }
 
-/** What is asked about: `create pods/exec`. */
+/** An action that a permission is asked for, such as `create pods/exec`. */
 export interface Deed {
   readonly title: string;
   readonly verb: string;
   readonly group: string;
-  /** With its subresource: `pods/exec`. */
+  /** Plural of the resource, with the subresource if there is one: `pods/exec`. */
   readonly resource: string;
 }
 
 export type Verdict = 'yes' | 'some' | 'no';
 
-/** What the page answers for every cluster. */
+/** The actions for which the access page shows whether each cluster allows them. */
 export const deeds: readonly Deed[] = [
   { title: 'see pods', verb: 'list', group: '', resource: 'pods' },
   { title: 'read logs', verb: 'get', group: '', resource: 'pods/log' },
@@ -32,7 +33,7 @@ export const deeds: readonly Deed[] = [
   { title: 'read secrets', verb: 'get', group: '', resource: 'secrets' },
 ];
 
-/** Whether RBAC rules allow a deed: for all names, for some names only, or not at all. */
+/** Whether RBAC rules allow an action: for all names, for some names only, or not at all. */
 export function judge(
   rules: readonly Rule[],
   { verb, group, resource }: Pick<Deed, 'verb' | 'group' | 'resource'>,
@@ -55,7 +56,7 @@ function has(list: readonly string[], word: string): boolean {
 export interface ClusterRules {
   readonly cluster: string;
   readonly rules: readonly Rule[];
-  /** The cluster could not list all rules, as with a webhook authorizer: a `no` may be wrong. */
+  /** True when the cluster could not list all rules, as with a webhook authorizer; then a `no` may be wrong. */
   readonly incomplete: boolean;
 }
 
@@ -65,7 +66,7 @@ interface ReviewList<S> {
 
 const reviews = `${paths.everyCluster}/apis/authorization.k8s.io/v1`;
 
-/** The caller's rules in a namespace of every cluster, by one request. */
+/** Reads the rules that hold for the caller in one namespace of every cluster, by one request. */
 export async function readRules(
   namespace: string,
   signal: AbortSignal,
@@ -90,7 +91,7 @@ export interface AccessAnswer {
   readonly reason: string;
 }
 
-/** Whether the caller may do something in each cluster, by one request. An empty namespace means all of them. */
+/** Asks every cluster by one request whether the caller may do something. An empty namespace means all namespaces. */
 export async function askAccess(
   { verb, resource, group, namespace }: Record<'verb' | 'resource' | 'group' | 'namespace', string>,
   signal: AbortSignal,

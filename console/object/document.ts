@@ -1,11 +1,11 @@
-// YAML in and out, and the difference of two objects as a JSON merge patch (RFC 7386). Loaded when a text is shown.
+// Reads and writes YAML, and compares two objects as a JSON merge patch (RFC 7386). Loaded only when a view shows YAML.
 import { parseDocument, stringify } from 'yaml';
 
 type Fields = Record<string, unknown>;
 
 /**
- * The object that a text says.
- * @throws Error with line and column for what is not YAML, or not one object
+ * Parses a YAML text that holds one object.
+ * @throws Error with line and column when the text is not YAML, or not exactly one object
  */
 export function read(text: string): Fields {
   const document = parseDocument(text, { version: '1.2', uniqueKeys: true });
@@ -20,7 +20,7 @@ export function write(object: unknown): string {
   return stringify(object, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The merge patch that makes `to` of `from`; undefined when they are the same. A key that is gone is null in it. */
+/** Returns the merge patch that turns `from` into `to`, with null for removed keys; undefined when both are equal. */
 export function difference(from: unknown, to: unknown): Fields | undefined {
   const patch = isFields(from) && isFields(to) ? fieldsPatch(from, to) : {};
   return Object.keys(patch).length === 0 ? undefined : patch;

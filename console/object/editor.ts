@@ -1,5 +1,5 @@
-// The text editor (CodeMirror), loaded when a text is shown. Its style elements carry the nonce of the page, without
-// which the page's policy would not let them in.
+// The text editor (CodeMirror), loaded only when a view shows YAML. Its style elements carry the page's nonce, since
+// the page's Content-Security-Policy would block them without it.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import {
@@ -26,7 +26,7 @@ export interface EditorOptions {
   readonly text: string;
   readonly before: string | undefined;
   readonly label: string;
-  /** Told each text that somebody types; undefined for a text that is only read. */
+  /** Called with the whole text at the start and after each change; undefined makes the editor read-only. */
   readonly onType: ((text: string) => void) | undefined;
 }
 
@@ -50,7 +50,7 @@ const look = EditorView.theme({
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--good-back)' },
 });
 
-/** Shows a text in an element. */
+/** Opens an editor with a text inside of an element. */
 export function openEditor(parent: HTMLElement, { text, before, label, onType }: EditorOptions): Editor {
   const isRead = onType === undefined;
   const extensions: Extension[] = [
@@ -63,7 +63,8 @@ export function openEditor(parent: HTMLElement, { text, before, label, onType }:
     syntaxHighlighting(colours),
     look,
     EditorView.lineWrapping,
-    // Tab leaves the text: Escape and then Tab would be a trap for those who do not know it.
+    // The Tab key moves the focus out of the editor. If it indented, people who use only the keyboard would be caught
+    // in it.
     keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap, ...(isRead ? [] : historyKeymap)]),
     EditorView.contentAttributes.of({ 'aria-label': label, ...(isRead && { tabindex: '0' }) }),
   ];

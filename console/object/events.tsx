@@ -1,4 +1,4 @@
-// The events about an object, as its cluster has them, kept up to date while they are looked at.
+// The tab of events about an object. The events come from the object's cluster and are kept up to date while shown.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { paths } from '../kube.ts';

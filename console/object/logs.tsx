@@ -1,4 +1,5 @@
-// The log of a container, as it comes. Lines are text and nothing else: escape sequences are cut out, markup is shown.
+// Streams the log of a container. Lines are shown as plain text: escape sequences are cut out, markup is not
+// interpreted.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -13,7 +14,7 @@ import { go, here, place as now } from '../route.ts';
 import { ApiError, ask, linesOf, post } from '../session/api.ts';
 import { podContainers } from './summary.tsx';
 
-/** The Pods whose logs an object has: itself, or those that it owns. */
+/** Returns the Pods whose logs the page of an object offers: the Pod itself, or the Pods that the object owns. */
 async function readPods({ place, object }: ObjectView, signal: AbortSignal): Promise<readonly KubeObject[]> {
   if (object.kind === 'Pod') return [object];
   const below = (ownerSeniority: number): Promise<{ readonly items: readonly KubeObject[] }> =>
@@ -128,7 +129,9 @@ function PodLog({ view, pods, pod }: { view: ObjectView; pods: readonly KubeObje
   );
 }
 
-/** Escape sequences of terminals: colours, titles, links, what writes to the clipboard. */
+/**
+ * Matches escape sequences and control characters of terminals, which set colours and titles or write to the clipboard.
+ */
 const escapes =
   /\u001B(?:\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|\[[0-?]*[ -/]*[@-~]|.)|[\u0000-\u0008\u000B-\u001F\u007F]/g;
 
@@ -137,7 +140,7 @@ export function plainLine(line: string): string {
 }
 
 const mostLines = 100_000;
-/** Lines of one block. Blocks that are out of sight are not laid out. */
+/** How many lines form one block. The browser lays out only the blocks that are in sight. */
 const blockLines = 200;
 
 function LogLines({

@@ -1,4 +1,5 @@
-// Whose an object is and what it owns: owners from the object itself, what it owns from the index, two levels down.
+// The tab of owners and owned objects: owners are named by the object itself, owned objects come from the index, two
+// levels deep.
 import type { JSX } from 'preact';
 import { clusterOf, objectAddress, paths } from '../kube.ts';
 import type { Kind, KubeObject, OwnerReference } from '../kube.ts';
@@ -16,14 +17,16 @@ interface Relative {
 }
 
 interface Relatives {
-  /** The nearest owner last. */
+  /** Sorted from the topmost owner to the nearest. */
   readonly owners: readonly Relative[];
   readonly owned: readonly KubeObject[];
   readonly kinds: readonly Kind[];
   readonly warnings: readonly string[];
 }
 
-/** Kinds that own nothing and are owned by everything would only make the question slow. */
+/**
+ * Kinds that the query for owned objects leaves out: they are many and own nothing themselves, and would make it slow.
+ */
 const uninteresting = new Set(['events', 'leases.coordination.k8s.io', 'endpoints']);
 const mostOwners = 5;
 
@@ -91,7 +94,9 @@ export function RelatedTab(view: ObjectView): JSX.Element {
   );
 }
 
-/** Owners stand one inside the other, the object in the innermost, and what it owns in it. */
+/**
+ * Draws each owner as a list inside of the owner above it, then the object in the innermost list, then what it owns.
+ */
 function Level({
   relatives,
   view,
@@ -158,7 +163,7 @@ function Entry({ relative: { object, href }, isThis }: { relative: Relative; isT
   );
 }
 
-/** A word for how an object is: the container that is worst off, replicas, or the phase. */
+/** Returns one word for the state of an object: that of its worst container, its replicas, or its phase. */
 function stateOf(object: KubeObject): string {
   if (object.kind === 'Pod') {
     const worst = podContainers(object).find(({ state }) => !['Running', 'Completed'].includes(state));

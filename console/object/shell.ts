@@ -1,5 +1,5 @@
-// The terminal (xterm) and the WebSocket behind it, in Kubernetes' own protocol: the first byte of each message names
-// the channel. Loaded when a shell is opened.
+// Opens a terminal (xterm) and the WebSocket to a container's shell, by the protocol of `kubectl exec`: the first byte
+// of each message names the channel. Loaded only when somebody opens a shell.
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { nonce } from '../parts/nonce.ts';
@@ -10,14 +10,14 @@ export interface Shell {
 }
 
 const channels = { input: 0, output: 1, errors: 2, status: 3, size: 4 } as const;
-/** A message on this period keeps proxies from ending a shell in which nothing happens. */
+/** Milliseconds between messages with the size of the terminal, since proxies end connections without traffic. */
 const keepAliveMs = 25_000;
-/** bash where there is one. The exit code is that of the shell that ran. */
+/** Runs bash if the container has it, otherwise sh. The exit code is that of the shell. */
 const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec sh'];
 
 /**
- * Opens a shell in an element.
- * @param onEnd told once why it ended, in words
+ * Opens a shell in an element of the page.
+ * @param onEnd called once with the reason why the shell ended, in words
  */
 export function openShell(parent: HTMLElement, path: string, container: string, onEnd: (why: string) => void): Shell {
   const restore = stampStyles();
@@ -31,7 +31,7 @@ export function openShell(parent: HTMLElement, path: string, container: string, 
   terminal.loadAddon(fit);
   terminal.open(parent);
   restore();
-  // Security: what runs in the container must not write to the clipboard of who looks at it.
+  // Security: a program in the container must not write to the clipboard of the person who looks at the terminal.
   terminal.parser.registerOscHandler(52, () => true);
   terminal.attachCustomKeyEventHandler((event) => {
     if (!(event.ctrlKey && event.shiftKey && event.key.toLowerCase() === 'e')) return true;
@@ -96,7 +96,7 @@ interface ExecStatus {
   readonly details?: { readonly causes?: readonly { readonly reason: string; readonly message: string }[] };
 }
 
-/** What the cluster says at the end, in words. */
+/** Returns a sentence for the status that the cluster sends when the command has ended. */
 export function statusWords(text: string): string {
   try {
     const { status, message, details } = JSON.parse(text) as ExecStatus;
@@ -109,8 +109,8 @@ export function statusWords(text: string): string {
 }
 
 /**
- * Style elements that are made until the returned function is called get the nonce of the page. xterm makes some and
- * knows no nonce (xtermjs/xterm.js#4445).
+ * Gives the page's nonce to all style elements that are created until the returned function is called. xterm creates
+ * some and cannot be given a nonce (xtermjs/xterm.js#4445).
  */
 function stampStyles(): () => void {
   const create = document.createElement.bind(document);

@@ -1,4 +1,4 @@
-// What one wants to know first about an object: how it is, what it runs, whose it is.
+// The tab that sums up an object: its state, its containers or data, labels, annotations and conditions.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { clusterOf } from '../kube.ts';
@@ -10,14 +10,14 @@ import { Age, CommandLine, Pairs, State, Text, toneOf } from '../parts/parts.tsx
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The value at a path such as `status.phase`; undefined where there is none. */
+/** Returns the value at a path such as `status.phase`; undefined when the object has none. */
 export function at(object: unknown, path: string): unknown {
   let value: unknown = object;
   for (const step of path.split('.')) value = (value as Fields | null | undefined)?.[step];
   return value;
 }
 
-/** For each kind, names and the paths of what is shown of it; other kinds have their conditions. */
+/** For each kind, titles and field paths of the values that the summary shows beside metadata and conditions. */
 const facts: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   Pod: [
     ['Phase', 'status.phase'],
@@ -122,7 +122,10 @@ function tags(values: Readonly<Record<string, string>> = {}): ComponentChildren 
   return all.length === 0 ? undefined : all.map(([key, value]) => <code key={key}>{`${key}=${value}`}</code>);
 }
 
-/** Left out: what the index adds to its copies, and the last manifest, which the YAML has. */
+/**
+ * Annotations that are not shown: the cluster name that the index adds, and kubectl's last manifest, which the YAML
+ * shows.
+ */
 const unshown = /^(?:shadow\.clusterpedia\.io\/cluster-name|kubectl\.kubernetes\.io\/last-applied-configuration)$/;
 
 function Annotations({ values }: { values: Readonly<Record<string, string>> }): JSX.Element | null {
@@ -156,7 +159,7 @@ interface ContainerStatus {
   readonly lastState?: { readonly terminated?: { reason?: string; exitCode?: number } };
 }
 
-/** The containers of a Pod, with how they are. */
+/** Returns the containers of a Pod with their states. */
 export function podContainers(object: KubeObject): readonly ContainerFacts[] {
   const specs = ['initContainers', 'containers', 'ephemeralContainers'].flatMap(
     (list) => (at(object.spec, list) ?? []) as { name: string; image: string }[],

@@ -1,4 +1,4 @@
-// A shell in a container. The terminal itself is loaded when somebody opens one.
+// The tab with a shell in a container. The code of the terminal is loaded only when somebody opens a shell.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -13,7 +13,7 @@ import { post } from '../session/api.ts';
 import { podContainers } from './summary.tsx';
 import type { Shell } from './shell.ts';
 
-/** Whether the caller may open one, and what the cluster says about it. */
+/** Asks the cluster whether the caller may open a shell in the Pod (`create pods/exec`), and why not. */
 async function mayExec(
   { place }: ObjectView,
   signal: AbortSignal,

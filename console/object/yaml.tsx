@@ -1,5 +1,5 @@
-// The object as YAML: read, changed, tried by a dry run, compared, and only then sent. What is sent is the difference
-// to what was read, and the version that was read: if somebody changed the object meanwhile, the cluster refuses.
+// The tab with the object as YAML, to read, change, try by a dry run, compare and send. Only the difference is sent,
+// with the resourceVersion that was read, so the cluster refuses it if somebody changed the object meanwhile.
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
@@ -31,7 +31,8 @@ export function YamlTab({ place, object, isCopy, again }: ObjectView): JSX.Eleme
   const managed = useSignal(false);
   const typed = useRef<string>(undefined);
   const isSecret = object.kind === 'Secret';
-  // Editing goes on from the version that was read, even when the page reads the object again.
+  // While somebody edits, changes are compared with the object as it was when editing began, even if the page reads it
+  // again.
   const base = useRef(object);
   if (step.value.at === 'reading') base.current = object;
   const send = async (dryRun: boolean, patch: string): Promise<KubeObject> => {
@@ -175,7 +176,9 @@ function Fault({ fault }: { fault: ApiError | string }): JSX.Element {
   return <Notice tone="warn" title={fault} />;
 }
 
-/** The object as it is shown: without the bookkeeping of fields, and a Secret without its values. */
+/**
+ * Returns the object as it is shown: a Secret without its values, and without managedFields unless `managed` is set.
+ */
 function readable(object: KubeObject, managed: boolean): KubeObject {
   const { warnings: _warnings, ...own } = object;
   const { managedFields, ...metadata } = own['metadata'] as KubeObject['metadata'] & { managedFields?: unknown };
@@ -191,13 +194,13 @@ function readable(object: KubeObject, managed: boolean): KubeObject {
 }
 
 interface TextViewProps {
-  /** What is shown; without it, the object. */
+  /** The text to show; undefined shows `object` as YAML. */
   readonly text: string | undefined;
   readonly object?: KubeObject;
-  /** The text to compare with. */
+  /** The text that the shown text is compared with. */
   readonly before?: string;
   readonly label: string;
-  /** Makes the text editable. */
+  /** Called with the text after each change; undefined makes the text read-only. */
   readonly onType?: ((text: string) => void) | undefined;
 }
 

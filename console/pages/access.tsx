@@ -1,4 +1,4 @@
-// Who I am, and where I may do what: the rules of every cluster side by side, and one question put to all of them.
+// The access page: who the caller is, what the rules of each cluster allow, and one permission asked of all clusters.
 import type { JSX } from 'preact';
 import { askAccess, deeds, judge, readRules } from '../live/rights.ts';
 import type { ClusterRules, Verdict } from '../live/rights.ts';

@@ -1,4 +1,4 @@
-// Every cluster that the gateway knows and the caller may list: how it is, and why.
+// The page of all clusters that the gateway knows and the caller may list, each with its state and the reason for it.
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { age, paths } from '../kube.ts';
@@ -18,7 +18,7 @@ interface Facets {
   readonly facets: readonly { readonly value: string; readonly count: number }[];
 }
 
-/** One word for how a cluster is, from its `Available` column and the reason beside it. */
+/** Returns the tone and one word for a cluster's state, from the `Available` column and the reason beside it. */
 export function clusterState(available: string, reason: string): readonly [Tone, string] {
   if (available === 'True') return ['good', 'Available'];
   if (available === 'False') return ['bad', reason || 'Not available'];

@@ -1,4 +1,4 @@
-// What the views are made of, in every state, to look at in both themes.
+// A page for developers of the console: the parts that all views are made of, in every state, to check in both themes.
 import type { JSX } from 'preact';
 import { useTitle } from '../live/resource.ts';
 import { CommandLine, Loading, Notice, Pairs, Problem, State, Text, Warnings } from '../parts/parts.tsx';

@@ -1,5 +1,5 @@
-// How the gateway is: its own checks, the copies in the index, and what this page has asked, with the ids by which the
-// gateway's log and the clusters' audit logs know it.
+// The health page: the gateway's own checks, the state of the index, and the requests of this page with their audit
+// ids, which the gateway's log and the clusters' audit logs have too.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { paths } from '../kube.ts';
@@ -14,7 +14,7 @@ interface Check {
   readonly note: string;
 }
 
-/** The lines `[+]name ok: note` and `[-]name failed: why` of a health endpoint. */
+/** Parses the lines `[+]name ok: note` and `[-]name failed: why` of a health endpoint. */
 export function readChecks(text: string): readonly Check[] {
   return [...text.matchAll(/^\[([+-])\](\S+) (?:ok|failed)(?:: (.*))?$/gm)].map(([, sign, name, note]) => ({
     name: name!,

@@ -1,4 +1,5 @@
-// The ways to log in that this gateway offers. The address stays: after the login its view is shown.
+// The login view offers the ways to log in that this gateway has. It does not change the address, so the view of the
+// address is shown after the login.
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { Notice } from '../parts/parts.tsx';

@@ -1,5 +1,5 @@
-// Objects of one kind over all clusters: a bar of words and facets say which, the index answers, and a watch keeps the
-// table true. Everything that is chosen stands in the address.
+// The search page lists objects of one kind over all clusters. A search bar and facets choose the objects, the index
+// answers, and a watch keeps the table up to date. All choices are in the address.
 import { useComputed, useSignal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
@@ -62,13 +62,13 @@ function KindSearch({ known }: { known: readonly Kind[] }): JSX.Element {
   );
 }
 
-/** Where objects of a kind are listed over all clusters. */
+/** Returns the API path that lists objects of a kind over all clusters. */
 const listPath = (kind: Kind): string => `${paths.copies}${groupPath(kind.group, kind.version)}/${kind.plural}`;
 
 function Results({ kind, text }: { kind: Kind; text: string }): JSX.Element {
   const { parameters } = readQuestion(text, kind.plural);
   const asked = parameters.toString();
-  // The table of a question stays until the next one has its first rows, or is refused.
+  // The old table stays on the page until that of a new question has its first rows, or the question is refused.
   const shown = useSignal<LiveTable | undefined>(undefined);
   const table = useMemo(() => new LiveTable(listPath(kind), new URLSearchParams(asked)), [kind.id, asked]);
   useEffect(() => () => table.close(), [table]);

@@ -1,4 +1,4 @@
-// The conditions of an object, the good and the bad ones told apart.
+// Shows the conditions of an object; good and bad ones look different.
 import type { JSX } from 'preact';
 import type { Condition } from '../kube.ts';
 import { Age, State } from './parts.tsx';

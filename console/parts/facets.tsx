@@ -1,5 +1,5 @@
-// How the rows of a question are spread over clusters, namespaces and the like, each a click away. The counts are the
-// gateway's, of what the caller may see, and not only of the rows that are shown.
+// Counts how the found objects spread over clusters, namespaces and other properties; a click on a value narrows the
+// question. The gateway counts all objects that the caller may see, not only the rows that are shown.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { paths } from '../kube.ts';
@@ -16,7 +16,7 @@ interface FacetCounts {
 }
 
 const mostValues = 12;
-/** Counts are asked for again at most this often while rows change. */
+/** Milliseconds between two requests for the counts while rows change. */
 const refreshMs = 10_000;
 
 interface FacetsProps {
@@ -43,7 +43,7 @@ function FacetValues({
   facet,
   table,
 }: Omit<FacetsProps, 'facets'> & { readonly facet: Facet }): JSX.Element | null {
-  // Without its own words, so that the other values can still be chosen.
+  // The facet's own words are left out of the question, so that values which are not chosen yet are counted, too.
   const { parameters } = readQuestion(withoutFacet(facet, text), kind.plural);
   const query = new URLSearchParams(parameters);
   query.set('resource', kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`);
@@ -81,7 +81,7 @@ function FacetValues({
   );
 }
 
-/** Calls `again` when `changes` grows, at once or when the last call is long enough ago. */
+/** Calls `again` when `changes` grows: at once, or later if the last call was less than `refreshMs` ago. */
 function useRefresh(changes: number, again: () => void): void {
   const last = useRef(Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Keys: what can be done without a mouse, beyond Tab and Enter. They can be switched off for this page.
+// Keyboard shortcuts beyond Tab and Enter. They can be switched off until the page is loaded again.
 import { useSignal, signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,5 +1,5 @@
-// A table over any number of rows: only those in sight are in the document. Columns come from the server; a click on
-// a column's name sorts by it.
+// A table for any number of rows: only the rows in sight are in the document. The server defines the columns, and a
+// click on a column's name sorts by it.
 import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } from '@tanstack/virtual-core';
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
@@ -7,14 +7,14 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Row } from '../live/live-table.ts';
 import { go, place } from '../route.ts';
 
-/** A column as a view shows it. */
+/** How a view shows one column. */
 export interface ShownColumn {
   readonly name: string;
   readonly description?: string;
-  /** What is sorted by. */
+  /** The value by which the rows are sorted. */
   readonly value: (row: Row) => unknown;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Rather left out on a narrow screen. */
+  /** True leaves the column out on a narrow screen. */
   readonly wide?: boolean;
 }
 
@@ -33,7 +33,7 @@ export function readSorting(): Sorting | undefined {
 const rowHeight = 30;
 const collator = new Intl.Collator('en', { numeric: true });
 
-/** Rows in the order of a column; without one, by cluster, namespace and name, as the gateway lists them. */
+/** Sorts rows by a column; without one, by cluster, namespace and name, which is the gateway's order. */
 export function sorted(
   rows: readonly Row[],
   columns: readonly ShownColumn[],
@@ -130,7 +130,7 @@ function Heading({
 }: { column: ShownColumn } & Pick<LiveRowsProps, 'sorting' | 'onSort'>): JSX.Element {
   const { name, description, wide } = column;
   const mine = sorting?.by === name ? sorting : undefined;
-  // Up, down, and back to the gateway's order.
+  // Repeated clicks on a column name sort upwards, then downwards, then restore the gateway's order.
   const next = mine === undefined ? { by: name, down: false } : mine.down ? undefined : { by: name, down: true };
   return (
     <th
@@ -152,7 +152,7 @@ function openRow(event: MouseEvent, href: string): void {
   go(href);
 }
 
-/** j and k, or the arrows, move between the links of rows. */
+/** Moves the focus between the links of rows by the keys j and k or the arrows. */
 function moveFocus(event: KeyboardEvent): void {
   const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
   if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,5 +1,5 @@
-// The nonce of this page, which style elements made by libraries need. A browser hides it from selectors, but not from
-// code.
+// Returns the page's nonce, which style elements made by libraries need. Browsers hide a nonce from CSS selectors, but
+// not from scripts.
 export function nonce(): string {
   return document.querySelector<HTMLScriptElement>('script[nonce]')?.nonce ?? '';
 }

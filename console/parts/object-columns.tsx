@@ -1,4 +1,4 @@
-// The columns of a table of objects: cluster, namespace and name, then what the server has for the kind.
+// The columns of a table of objects: cluster, namespace and name, then the columns that the server has for the kind.
 import type { JSX } from 'preact';
 import { age, objectAddress } from '../kube.ts';
 import type { Kind } from '../kube.ts';
@@ -6,7 +6,7 @@ import type { Column, Row } from '../live/live-table.ts';
 import type { ShownColumn } from './live-rows.tsx';
 import { Age, State, toneOf } from './parts.tsx';
 
-/** Columns whose words say how an object is. */
+/** Columns whose words tell the state of an object; they are shown in colour. */
 const stateColumns = new Set(['Status', 'Phase', 'Available', 'State', 'Synced', 'Healthy', 'Established', 'Complete']);
 
 export function objectColumns(kind: Kind, columns: readonly Column[]): readonly ShownColumn[] {

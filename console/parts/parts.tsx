@@ -5,7 +5,9 @@ import { age } from '../kube.ts';
 import { useNow } from '../live/resource.ts';
 import type { ApiError } from '../session/api.ts';
 
-/** How something is; each has a shape of its own, so that colour is never all that tells them apart. */
+/**
+ * The state of something. Each tone has a colour and a shape, so that nobody has to tell them apart by colour alone.
+ */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet';
 
 export function State({ tone, children }: { tone: Tone; children: ComponentChildren }): JSX.Element {
@@ -33,7 +35,7 @@ export function toneOf(word: string): Tone {
   return warnWords.test(word) ? 'warn' : 'quiet';
 }
 
-/** How long ago, counted on while the view is shown. */
+/** Shows how long ago `since` was, renewed while the view is shown. */
 export function Age({ since }: { since: string | undefined }): JSX.Element {
   const now = useNow();
   return (
@@ -43,7 +45,7 @@ export function Age({ since }: { since: string | undefined }): JSX.Element {
   );
 }
 
-/** A block that says something about the whole view. */
+/** A block with a message about the whole view. */
 export function Notice({
   tone,
   title,
@@ -63,7 +65,7 @@ export function Notice({
   );
 }
 
-/** What can be done about an answer with this status. */
+/** Returns a hint on what to do about an HTTP status; 0 means that no answer came. */
 function nextStep(status: number): string {
   if (status === 0) return 'Is the gateway running, and does the network reach it? The page tries again by itself.';
   if (status === 401) return 'Log in again.';
@@ -76,7 +78,10 @@ function nextStep(status: number): string {
   return '';
 }
 
-/** An error with the gateway's own words, what to do next, and the id by which the logs know the request. */
+/**
+ * Shows an error with the gateway's own message, a hint on what to do, and the audit id by which the logs name the
+ * request.
+ */
 export function Problem({ error, again }: { error: ApiError; again?: (() => void) | undefined }): JSX.Element {
   const title = error.status === 0 ? 'No answer' : `${error.status} ${error.reason}`.trim();
   return (
@@ -97,7 +102,7 @@ export function Problem({ error, again }: { error: ApiError; again?: (() => void
   );
 }
 
-/** Names what an answer says is missing in it. */
+/** Shows the warnings of an answer, such as the names of clusters that are missing in it. */
 export function Warnings({ texts }: { texts: readonly string[] }): JSX.Element | null {
   if (texts.length === 0) return null;
   return (
@@ -122,7 +127,7 @@ export function Loading({ what }: { what: string }): JSX.Element {
   );
 }
 
-/** The command that shows the same, to copy. */
+/** Shows a kubectl command that prints the same as the view, with a button that copies it. */
 export function CommandLine({ line }: { line: string }): JSX.Element {
   const said = useSignal('Copy');
   const copy = async (): Promise<void> => {
@@ -143,8 +148,8 @@ export function CommandLine({ line }: { line: string }): JSX.Element {
 }
 
 /**
- * A text of an object. Only addresses of the web become links, with their host in sight: an annotation could name
- * `javascript:` or a look-alike.
+ * Shows a text that comes from an object. Only http and https addresses become links, and the host stays visible, since
+ * an annotation could hold a `javascript:` address or a look-alike.
  */
 export function Text({ children }: { children: string }): JSX.Element {
   const url = /^https?:\/\/\S+$/.test(children) && URL.canParse(children) ? new URL(children) : undefined;
@@ -172,7 +177,7 @@ export function Pairs({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** A table that is moved sideways where the screen is too narrow for it, by keys as well. */
+/** A table that scrolls sideways where the screen is too narrow, by mouse and by keyboard. */
 export function WideTable({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
   return (
     <div class="wide-table" tabIndex={0} role="region" aria-label={label}>
@@ -181,7 +186,7 @@ export function WideTable({ label, children }: { label: string; children: Compon
   );
 }
 
-/** Text for those who do not see the page, said once when it changes. */
+/** Text for screen readers, which read it aloud when it changes. */
 export function Said({ text }: { text: string }): JSX.Element {
   return (
     <span class="unseen" aria-live="polite">

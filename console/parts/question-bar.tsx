@@ -1,5 +1,5 @@
-// The search bar: the kind, and words that say which objects. Values are completed from what is in the index, as far as
-// the caller may see it.
+// The search bar: a menu of kinds, and words that filter the objects. Values are completed from those in the index that
+// the caller may see.
 import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -11,7 +11,7 @@ import { go, here } from '../route.ts';
 import { askJson } from '../session/api.ts';
 
 interface Suggestion {
-  /** What the last word becomes. */
+  /** The text that takes the place of the last word when the suggestion is chosen. */
   readonly word: string;
   readonly says: string;
 }
@@ -27,7 +27,7 @@ const beginnings: readonly Suggestion[] = [
   { word: 'node=', says: 'on this node' },
   { word: 'since:', says: 'created since, 2026-01-31' },
 ];
-/** What the values of a word are grouped by. */
+/** For each word that the bar completes, the column or field path whose values the index lists. */
 const valuesBy: Readonly<Record<string, string>> = {
   cluster: 'cluster',
   ns: 'namespace',
@@ -52,7 +52,8 @@ export function QuestionBar({
   const offered = useSignal<readonly Suggestion[]>([]);
   const at = useSignal(-1);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // The address may be changed by a click on a facet; what somebody types is not overwritten by its own echo.
+  // A click on a facet changes the text in the address, and the field follows; while somebody types, the field is left
+  // alone.
   useEffect(() => {
     if (document.activeElement !== field.current || text === '') typed.value = text;
   }, [text]);
@@ -162,7 +163,7 @@ export function QuestionBar({
   );
 }
 
-/** What the last word may become. */
+/** Returns suggestions that may complete the last word of the text. */
 async function suggest(text: string, kind: Kind | undefined): Promise<readonly Suggestion[]> {
   const last = /\S*$/.exec(text)![0];
   if (last === '') return text === '' ? beginnings : [];

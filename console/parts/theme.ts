@@ -1,4 +1,5 @@
-// Light or dark: as the system says, until somebody chooses. That choice is all that the console keeps in the browser.
+// The light or dark theme: the system's until somebody chooses one. The console stores nothing but this choice in the
+// browser.
 import { signal } from '@preact/signals';
 
 const key = 'portcullis-theme';

@@ -5,7 +5,7 @@ import { signal } from '@preact/signals';
 /** The bearer token. Security: it is nowhere but in this variable, so it ends with the page. */
 let token: string | undefined;
 
-/** Uses this token from now on; undefined drops it. */
+/** Sends the given bearer token with all further requests; undefined sends none. */
 export function setToken(next: string | undefined): void {
   token = next;
 }
@@ -32,14 +32,14 @@ export interface OwnRequest {
 }
 
 const mostRemembered = 50;
-/** The last requests, the newest first. */
+/** The latest requests, the newest first. */
 export const ownRequests = signal<readonly OwnRequest[]>([]);
 
 /** An answer that is not a success. `message` is what the gateway or the cluster says. */
 export class ApiError extends Error {
   readonly status: number;
   readonly reason: string;
-  /** '' when there was no answer at all. */
+  /** The audit id of the answer; '' when no answer came. */
   readonly auditId: string;
   readonly retryAfterSeconds: number;
   readonly causes: readonly { readonly field?: string; readonly message?: string }[];
@@ -72,7 +72,7 @@ export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io,applicati
 
 /**
  * Sends a request and returns its successful answer.
- * @throws ApiError for any other answer, and with status 0 when there was none; DOMException AbortError when aborted
+ * @throws ApiError for any other answer, and with status 0 when no answer came; DOMException AbortError when aborted
  */
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   const { method = 'GET', accept = 'application/json', type, body, signal } = asked;
@@ -82,7 +82,8 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   const startedMs = performance.now();
   let answer: Response;
   try {
-    // Without a token the browser may show the client certificate it has; with one, nothing else counts.
+    // Without a token the browser may present its client certificate. With a token, only the token identifies the
+    // caller.
     const credentials = token === undefined ? 'same-origin' : 'omit';
     answer = await fetch(path, {
       method,
@@ -125,7 +126,7 @@ function remember(request: OwnRequest): void {
   ownRequests.value = [request, ...ownRequests.value].slice(0, mostRemembered);
 }
 
-/** The JSON document that a request is answered with, and the warnings in its headers. */
+/** Returns the JSON document of an answer, with the warnings from its headers. */
 export async function askJson<T>(path: string, asked?: Asked): Promise<T & { readonly warnings: readonly string[] }> {
   const answer = await ask(path, asked);
   const document = (await answer.json()) as T;
@@ -140,13 +141,13 @@ export function post<T>(
   return askJson<T>(path, { method: 'POST', body: JSON.stringify(body), signal });
 }
 
-/** The texts of `Warning: 299 - "text"` headers. fetch joins several of them by commas. */
+/** Returns the texts of `Warning: 299 - "text"` headers, which fetch joins by commas into one. */
 export function warningsOf(answer: Pick<Response, 'headers'>): readonly string[] {
   const joined = answer.headers.get('warning') ?? '';
   return [...joined.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text]) => text!.replaceAll(/\\(.)/g, '$1'));
 }
 
-/** The lines of an answer as they come. A last line without a line break is given when the answer ends. */
+/** Yields the lines of an answer as they arrive. A last line without a line break is given when the answer ends. */
 export async function* linesOf(answer: Response): AsyncGenerator<readonly string[]> {
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -160,7 +161,10 @@ export async function* linesOf(answer: Response): AsyncGenerator<readonly string
   if (rest !== '') yield [rest];
 }
 
-/** A WebSocket to a path of the gateway. Kubernetes takes the token of a browser as a subprotocol. */
+/**
+ * Opens a WebSocket to a path of the gateway. The token is sent as a subprotocol, as Kubernetes expects it from
+ * browsers.
+ */
 export function openSocket(path: string, protocol: string): WebSocket {
   const protocols = [protocol];
   if (token !== undefined) protocols.push(`base64url.bearer.authorization.k8s.io.${base64url(token)}`);

@@ -1,5 +1,6 @@
-// Log-in by an OpenID Connect provider: authorization code with PKCE as a public client. Only what is needed to check
-// the answer (verifier, state, nonce) is kept while the page is away, and it is deleted before the answer is read.
+// Log-in by an OpenID Connect provider: authorization code with PKCE as a public client. While the browser is at the
+// provider, only what checks the answer is stored (verifier, state, nonce), and it is deleted before the answer is
+// read.
 import * as oauth from 'oauth4webapi';
 
 export interface OpenIdSettings {
@@ -17,7 +18,7 @@ interface Pending {
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
-  /** Where the page goes on: a path below /console/. */
+  /** Path below /console/ that is shown after the login. */
   readonly back: string;
 }
 
@@ -31,7 +32,7 @@ async function providerOf({ issuer }: OpenIdSettings): Promise<oauth.Authorizati
   return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url));
 }
 
-/** Leaves the page for the provider. */
+/** Sends the browser to the provider's login page. */
 export async function beginLogin(settings: OpenIdSettings, back: string): Promise<void> {
   const provider = await providerOf(settings);
   if (provider.authorization_endpoint === undefined)
@@ -59,8 +60,8 @@ export async function beginLogin(settings: OpenIdSettings, back: string): Promis
 }
 
 /**
- * Reads the answer that the provider put into the address.
- * @throws Error (rejects) when it is not the answer to this page's question, or the provider refused
+ * Reads the provider's answer from the address of the page.
+ * @throws Error (rejects) when the provider refused, or the answer does not belong to a login that this page began
  */
 export async function finishLogin(
   settings: OpenIdSettings,
@@ -89,7 +90,7 @@ export async function finishLogin(
   return { tokens: tokensOf(result), back: safeBack(pending.back) };
 }
 
-/** Exchanges a refresh token. It is kept in memory only, like the token itself. */
+/** Exchanges a refresh token for new tokens. The refresh token is kept in memory only, like the bearer token. */
 export async function refresh(settings: OpenIdSettings, refreshToken: string): Promise<Tokens> {
   const provider = await providerOf(settings);
   const client: oauth.Client = { client_id: settings.clientId };
@@ -102,7 +103,7 @@ function tokensOf({ id_token: idToken, refresh_token: refreshToken }: oauth.Toke
   return { idToken, refreshToken };
 }
 
-/** Security: after a login the page goes nowhere but to a view of the console. */
+/** Returns the path to show after a login. Security: anything but a view of the console is replaced by `/console/`. */
 export function safeBack(back: string): string {
   return /^\/console\/(?!\/)[^\\]*$/.test(back) ? back : '/console/';
 }

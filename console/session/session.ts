@@ -1,17 +1,17 @@
-// Who is logged in. The token lives in this page's memory and nowhere else: a reload or another tab begins without one.
-// What another way of logging in brings ends here too: the gateway says who it is.
+// Knows who is logged in. The token is kept only in this page's memory, so a reload or another tab begins without one.
+// After every kind of login the gateway is asked which user it sees.
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
 import { here } from '../route.ts';
 import { ApiError, hasToken, post, setToken, whenUnauthenticated } from './api.ts';
 import type { OpenIdSettings, Tokens } from './openid.ts';
 
-/** What the gateway tells everybody about logging in. */
+/** What the gateway tells every visitor about the ways to log in. */
 export interface LoginSettings {
   readonly openid?: OpenIdSettings;
   /** Whether the gateway takes client certificates. */
   readonly certificate: boolean;
-  /** Whether a link may carry a token behind its `#`: only the demo's does. */
+  /** Whether the fragment of a link (`#token=`) may carry a token, which only the demo allows. */
   readonly link: boolean;
 }
 
@@ -27,17 +27,17 @@ export type Way = 'token' | 'OpenID Connect' | 'client certificate' | 'demo link
 export interface Session {
   readonly identity: Identity;
   readonly way: Way;
-  /** When the token ends; undefined when it does not say. */
+  /** When the token expires; undefined when that cannot be read from it. */
   readonly expiresAtMs: number | undefined;
 }
 
 export const settings = signal<LoginSettings | undefined>(undefined);
 export const session = signal<Session | undefined>(undefined);
-/** True until it is known whether somebody is logged in. */
+/** True until the page has found out whether somebody is logged in. */
 export const starting = signal(true);
 /** Why the last session ended or the last login failed; '' when there is nothing to say. */
 export const trouble = signal('');
-/** Who the browser's client certificate would log in. */
+/** The user that the gateway takes from the browser's client certificate; undefined without one. */
 export const certificateUser = signal<Identity | undefined>(undefined);
 
 const selfReview = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -48,12 +48,15 @@ async function whoAmI(): Promise<Identity> {
   return status.userInfo;
 }
 
-/** Begins the page: a login that comes back from the provider, the demo's link, or the login view. */
+/**
+ * Called once when the page loads: finishes a login at the provider, uses the demo's link, or leaves it to the login
+ * view.
+ */
 export async function startSession(): Promise<void> {
   whenUnauthenticated(() => {
     if (session.peek() !== undefined) end('Your login has ended: the gateway no longer takes it.');
   });
-  // Before anything is asked: an address that somebody copies later must not hold it.
+  // The fragment is removed before any request, so that nobody copies an address with a token in it.
   const linked = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
   if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
   try {
@@ -90,13 +93,13 @@ export async function logIn(token: string, way: Way): Promise<void> {
   }
 }
 
-/** Goes on as whom the browser's client certificate names. */
+/** Logs in as the user that the browser's client certificate names. */
 export function continueWithCertificate(): void {
   const identity = certificateUser.peek();
   if (identity !== undefined) session.value = { identity, way: 'client certificate', expiresAtMs: undefined };
 }
 
-/** Ends the session: open streams end, since the views that hold them go. */
+/** Ends the session and shows the login view with the reason. The views disappear, which closes their open streams. */
 export function end(reason: string): void {
   setToken(undefined);
   clearTimeout(renewal);
@@ -107,7 +110,7 @@ export function end(reason: string): void {
   });
 }
 
-/** When a JWT ends. A token of another form does not say. */
+/** Returns when a JWT expires, in milliseconds since 1970; undefined for a token of another form. */
 function expiryOf(token: string): number | undefined {
   try {
     const payload = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
@@ -122,7 +125,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Leaves for the identity provider; it leads back to this very view. */
+/** Sends the browser to the identity provider, which leads back to the present view after the login. */
 export async function goToProvider(): Promise<void> {
   const { beginLogin } = await import('./openid.ts');
   await beginLogin(settings.peek()!.openid!, location.pathname === '/console/oidc' ? '/console/' : here({}));
@@ -137,9 +140,9 @@ async function finishOpenId(): Promise<void> {
 }
 
 let renewal: ReturnType<typeof setTimeout> | undefined;
-/** Milliseconds before its end that a token is renewed, or that the page says it will end. */
+/** How many milliseconds before its expiry a token is renewed, or the page warns that the login will end. */
 const renewBeforeMs = 60_000;
-/** The login ends soon and cannot be renewed without leaving the page. */
+/** True when the login is about to end and cannot be renewed without leaving the page. */
 export const endsSoon = signal(false);
 
 async function take(tokens: Tokens): Promise<void> {

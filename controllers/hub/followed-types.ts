@@ -1,4 +1,5 @@
-// Collections of objects that several users need, each followed once and no longer than somebody needs it.
+// Watches collections of objects for several users, such as the policies or works of a hub: each collection once, and
+// only while some user needs it.
 import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../../cache/hub/reflector.ts';
@@ -6,32 +7,35 @@ import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 
 export interface FollowedTypesOptions {
   readonly client: Pick<HubClient, 'request' | 'open' | 'url'>;
-  /** Only their metadata is read. */
+  /** True if only the metadata of the objects is read. */
   readonly metadataOnly?: boolean;
-  /** Objects changed; `keys` are `namespace/name`, or `name`. */
+  /** Called when objects changed; `keys` are `namespace/name`, or `name` for cluster-scoped objects. */
   readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
-  /** A type came to be readable, or is no longer. */
+  /** Called when a type became readable or unreadable. */
   readonly onState: (type: WatchedResource) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
 export interface FollowedTypes {
-  /** The types that this user reads from now on; an empty list ends it. */
+  /** Replaces the types that a user reads; an empty list ends all of that user's watches. */
   use(user: string, types: readonly WatchedResource[]): void;
-  /** The users of a type. */
+  /** Returns the names of the users that read a type. */
   usersOf(type: WatchedResource): readonly string[];
-  /** What the user reads; empty when it reads nothing. */
+  /** Returns the types that a user reads; empty for an unknown user. */
   typesOf(user: string): readonly WatchedResource[];
-  /** Undefined when nobody uses the type. */
+  /** Returns the watched objects of a type; undefined when no user reads the type. */
   objects(type: WatchedResource): HubObjects | undefined;
   state(type: WatchedResource): ReflectorState | undefined;
   close(): void;
 }
 
-/** A right that was granted is noticed within this time. */
+/** Longest wait in milliseconds between attempts, so a newly granted right is noticed within this time. */
 const retryMs = 5_000;
-/** Only types that discovery names are followed, so that one which is missing comes soon. */
+/**
+ * Milliseconds between requests for a type that the server does not serve yet. Short, since discovery already names the
+ * type.
+ */
 const missingPollMs = 1_000;
 
 export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes {

@@ -1,15 +1,15 @@
-// Writes objects of an API server, mostly of the hub. A refusal says what was refused and why, with the missing rule
-// where RBAC refused it. The hub's own words may quote a value of the object, so quoted values are taken out.
+// Writes objects of an API server, mostly of the hub. An error says what was refused and why, with the missing rule if
+// RBAC refused it. Quoted values are removed from the server's message, since they may be those of the object.
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubClient, HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { oneLine } from '../../cache/sources/objects/hub-object.ts';
 import { textsAt, type ResourceType } from '../objects.ts';
 
-/** The hub answered, and not as hoped. The message may be shown to anybody who sees the object. */
+/** The hub answered with an error status. Everybody who can see the object may see the message. */
 export class HubRefusal extends Error {
   override readonly name = 'HubRefusal';
   readonly status: number;
-  /** `reason` of the metav1.Status; '' without one. */
+  /** `reason` of the metav1.Status in the answer; '' if it has none. */
   readonly reason: string;
   constructor(status: number, reason: string, message: string) {
     super(message);
@@ -19,22 +19,26 @@ export class HubRefusal extends Error {
 }
 
 /**
- * Writes objects; those with a namespace where they are. Every method throws HubRefusal, or GatewayError
- * HUB_UNAVAILABLE without an answer.
+ * Writes objects; namespaced ones into the namespace in their metadata.
+ * Every method throws HubRefusal, or GatewayError HUB_UNAVAILABLE when no answer came.
  */
 export interface HubWriter {
-  /** Returns the object as the hub has it now. */
+  /** Creates an object, and returns it as the hub stored it. */
   create(type: ResourceType, object: object): Promise<HubObject>;
   /**
-   * A JSON merge patch: null removes a field, lists are replaced. Returns the object as the hub has it now.
+   * Changes an object by a JSON merge patch (null removes a field, lists are replaced), and returns it as the hub
+   * stored it.
    * @param subresource with its slash, as in `/status`
    */
   patch(type: ResourceType, object: HubObject, patch: object, subresource?: '' | '/status'): Promise<HubObject>;
-  /** Deletes this very object; one that is gone already is no error. */
+  /** Deletes the object with this UID. An object that is already gone is no error. */
   remove(type: ResourceType, object: HubObject): Promise<void>;
 }
 
-/** Adds or removes the finalizer where it is not so already. @throws HubRefusal, 409 when the object has changed */
+/**
+ * Adds or removes a finalizer, if that changes anything. @throws HubRefusal, 409 when the object changed since it was
+ * read
+ */
 export async function setFinalizer(
   writer: HubWriter,
   type: ResourceType,
@@ -62,7 +66,8 @@ export function makeHubWriter(client: Pick<HubClient, 'request'>): HubWriter {
         method: 'PATCH',
         path: `${objectPath(type, metadata)}${subresource}`,
         contentType: 'application/merge-patch+json',
-        // An object of the same name that was made since is another one, and the hub answers 409.
+        // With the UID, the hub answers 409 if the object was deleted and another one with the same name was created
+        // since.
         body: { ...patch, metadata: { ...(patch as { metadata?: object }).metadata, uid: metadata.uid } },
         timeoutMs,
       } as const;
@@ -87,18 +92,18 @@ function objectPath(type: ResourceType, metadata: HubObject['metadata']): string
   return `${collectionPath(within(type, metadata), {})}/${encodeURIComponent(metadata.name)}`;
 }
 
-/** @throws HubRefusal as {@link check} */
+/** Returns the object in an answer. @throws HubRefusal for any status that is no success */
 function read(answer: HubAnswer, verb: string, type: ResourceType): HubObject {
   check(answer, verb, type);
   return JSON.parse(answer.body.toString('utf8')) as HubObject;
 }
 
-/** The object somebody else changed at the same time, or made first. */
+/** Whether a write failed with 409: somebody else changed the object since it was read, or created it first. */
 export function isConflict(error: unknown): boolean {
   return error instanceof HubRefusal && error.status === 409;
 }
 
-/** @throws HubRefusal for any status that is no success */
+/** Checks the status of an answer. @throws HubRefusal for any status that is no success */
 export function check(answer: HubAnswer, verb: string, { group, resource }: ResourceType): void {
   if (answer.status < 300) return;
   const { reason = '', message = '' } = statusIn(answer.body);
@@ -111,7 +116,7 @@ export function check(answer: HubAnswer, verb: string, { group, resource }: Reso
   throw new HubRefusal(answer.status, reason, words === '' ? `${verb} of ${what}: status ${answer.status}` : words);
 }
 
-/** `Invalid value: "…"` as field.Error writes it, up to the colon that ends the value. */
+/** Matches `Invalid value: "…"` and its like in messages of field.Error, up to the colon that ends the value. */
 const quotedValue = /((?:Invalid|Unsupported|Duplicate) value): (?:"(?:[^"\\]|\\.)*"|\{.*\}|[^\s:]+)/g;
 
 function statusIn(body: Buffer): { readonly reason?: string; readonly message?: string } {

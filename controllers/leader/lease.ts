@@ -1,16 +1,16 @@
-// Leader election by a Lease, as client-go's: one process of all that know the Lease's name leads. Clusterpedia's own
-// components use the same names, so they and we never write the same objects at the same time.
+// Leader election by a Lease, compatible with client-go's: of all processes that use the Lease, one leads.
+// The controllers of import/ use the Leases of Clusterpedia's own components, so both never write at the same time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check, HubRefusal } from '../hub/hub-writer.ts';
 
 export interface LeaseTiming {
-  /** How long a holder that says nothing is waited for. */
+  /** Milliseconds after which others may take over the Lease of a holder that did not renew it. */
   readonly durationMs: number;
-  /** A leader that could not renew for this long leads no more. */
+  /** Milliseconds after which a leader that could not renew the Lease stops leading. */
   readonly renewWithinMs: number;
-  /** How often the leader renews, and others look. */
+  /** Milliseconds between renewals by the leader, and between looks at the Lease by others. */
   readonly periodMs: number;
 }
 
@@ -18,11 +18,11 @@ export interface LeaseOptions {
   readonly client: Pick<HubClient, 'request'>;
   readonly namespace: string;
   readonly name: string;
-  /** Of this process; no two may have the same. */
+  /** Name of this process as holder of the Lease; no two processes may have the same. */
   readonly identity: string;
-  /** Begins to lead; the function it returns ends that. */
+  /** Called when this process becomes the leader; the function that it returns is called when it stops leading. */
   readonly lead: () => () => void;
-  /** Why nobody can tell who leads; undefined when it is told again. */
+  /** Called with the reason why the Lease cannot be read or written; with undefined once that has ended. */
   readonly onFault: (message: string | undefined) => void;
   readonly onLeader?: (holder: string) => void;
   readonly timing?: Partial<LeaseTiming>;
@@ -30,11 +30,11 @@ export interface LeaseOptions {
 }
 
 export interface Election {
-  /** Leads no more, and lets the next one in at once. */
+  /** Stops leading and releases the Lease, so that another process can lead at once. */
   close(): Promise<void>;
 }
 
-/** client-go's defaults, with fewer renewals. */
+/** The defaults of client-go with a longer `periodMs`, so with fewer renewals. */
 export const defaultLeaseTiming: LeaseTiming = { durationMs: 15_000, renewWithinMs: 10_000, periodMs: 2_500 };
 
 interface LeaseSpec {
@@ -50,7 +50,7 @@ interface Lease {
   readonly spec?: LeaseSpec;
 }
 
-/** Starts at once and goes on until closed. */
+/** Takes part in the election from now on until closed. */
 export function startElection(options: LeaseOptions): Election {
   const election = new LeaseElection(options);
   void election.run();
@@ -62,7 +62,10 @@ class LeaseElection implements Election {
   readonly #timing: LeaseTiming;
   readonly #random: () => number;
   readonly #ended = Promise.withResolvers<void>();
-  /** The Lease as it was seen last, and when it changed by our clock: clocks of others are not compared. */
+  /**
+   * The Lease as it was last read, and when this process noticed its last change. Times in the Lease are not used,
+   * since the clocks of other processes may be wrong.
+   */
   #seen: { readonly spec: LeaseSpec; readonly atMs: number } | undefined;
   #endLeading: (() => void) | undefined;
   #renewedAtMs = 0;
@@ -83,7 +86,7 @@ class LeaseElection implements Election {
         await this.#round();
         this.#report(undefined);
       } catch (error) {
-        // Somebody else wrote it first; the next round sees who.
+        // Another process wrote the Lease first; the next round reads who holds it.
         const conflict = error instanceof HubRefusal && error.status === 409;
         if (!conflict) this.#report(error instanceof Error ? error.message : 'unknown fault');
       }
@@ -124,7 +127,7 @@ class LeaseElection implements Election {
     if (!this.#closed) this.#endLeading ??= this.#options.lead();
   }
 
-  /** As the holder writes it at first. */
+  /** Returns the fields that only a new holder of the Lease sets. */
   #taken({ leaseTransitions = 0, holderIdentity = '' }: LeaseSpec): LeaseSpec {
     const transitions = holderIdentity === '' && leaseTransitions === 0 ? 0 : leaseTransitions + 1;
     return { acquireTime: microTime(), leaseTransitions: transitions };
@@ -136,7 +139,7 @@ class LeaseElection implements Election {
     await this.#write(lease, { ...spec, holderIdentity: identity, leaseDurationSeconds, renewTime: microTime() });
   }
 
-  /** So that another one need not wait for the end of the Lease. */
+  /** Empties the holder in the Lease, so that another process need not wait until the Lease ends. */
   async #release(): Promise<void> {
     const lease = await this.#get();
     if (lease?.spec?.holderIdentity !== this.#options.identity) return;
@@ -200,7 +203,7 @@ class LeaseElection implements Election {
 
 const leaseType = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
-/** metav1.MicroTime. */
+/** Returns the present time as a metav1.MicroTime. */
 function microTime(): string {
   return new Date().toISOString().replace(/Z$/, '000Z');
 }

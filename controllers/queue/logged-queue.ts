@@ -1,9 +1,9 @@
-// A work queue whose failures go to the log, each in its own words.
+// Makes work queues that write failures to the log.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HubRefusal, isConflict } from '../hub/hub-writer.ts';
 import { makeWorkQueue, type Outcome, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
-/** As much of a log as is written to. */
+/** The methods of the logger that controllers use. */
 export interface ControllerLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -11,8 +11,9 @@ export interface ControllerLog {
 }
 
 /**
- * @param kind of the objects whose names are the keys
- * @param what begins the messages, such as `import`
+ * Makes a queue whose keys are names of objects.
+ * @param kind kind of these objects, for the log
+ * @param what beginning of the log messages, such as `import`
  */
 export function makeQueue(
   kind: string,
@@ -25,7 +26,8 @@ export function makeQueue(
     ...options,
     reconcile,
     onError(name, error) {
-      // Somebody changed the object meanwhile: the next round reads it as it is now.
+      // Somebody else changed the object at the same time. That is not logged, since the next round reads the new
+      // object.
       if (isConflict(error)) return;
       if (error instanceof HubRefusal || error instanceof GatewayError)
         log.warn({ kind, name, fault: error.message }, `${what}: a write to the hub failed and is tried again`);

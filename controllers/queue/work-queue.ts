@@ -1,35 +1,41 @@
-// A queue of keys to reconcile, as controllers of Kubernetes have it: a key waits once however often it is added, one
-// key is never worked on twice at the same time, and a failure is repeated after growing waits.
+// A queue of keys to reconcile, as controllers of Kubernetes have it: a key that is added several times waits once, a
+// key is never handled twice at the same time, and a failed key is repeated after growing waiting times.
 import { makeBackoff, type Backoff } from '../../lib/backoff.ts';
 
-/** `retry`: again after a growing wait. A number: again after that many milliseconds, which is no failure. */
+/**
+ * `retry`: handle the key again after a growing waiting time. `afterMs`: handle it again after that time; that is no
+ * failure.
+ */
 export type Outcome = 'done' | 'retry' | { readonly afterMs: number };
 
 export interface WorkQueueOptions {
-  /** Brings the world to what the key's object asks for. What it throws goes to `onError` and counts as `retry`. */
+  /**
+   * Makes the cluster as the object of the key asks for. An error that it throws goes to `onError` and counts as
+   * `retry`.
+   */
   readonly reconcile: (key: string) => Promise<Outcome>;
   readonly onError: (key: string, error: unknown) => void;
-  /** How many keys are worked on at once. */
+  /** How many keys are handled at once. */
   readonly workers?: number;
-  /** Waits after failures, in milliseconds. */
+  /** Shortest and longest waiting time after failures, in milliseconds. */
   readonly firstRetryMs?: number;
   readonly maxRetryMs?: number;
-  /** Between 0 and 1. */
+  /** Returns a number between 0 and 1, by which waiting times vary; tests replace it. */
   readonly random?: () => number;
 }
 
 export interface WorkQueue {
-  /** As soon as a worker is free; again afterwards when the key is being worked on. */
+  /** Adds a key, to be handled when a worker is free. A key that is being handled is handled once more afterwards. */
   add(key: string): void;
-  /** How long the key has waited for a worker that waits longest, in milliseconds; 0 when none waits. */
+  /** How many milliseconds the longest waiting key has waited for a worker; 0 when none waits. */
   longestWaitMs(): number;
-  /** Takes nothing more. Work that was begun goes on; its outcome is ignored. */
+  /** Starts no further key. Keys that are being handled are finished, and their outcomes are ignored. */
   close(): void;
 }
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { reconcile, onError, workers = 10, firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
-  /** Since when each key waits, on the clock of `performance.now()`. */
+  /** Since when each key has waited, on the clock of `performance.now()`. */
   const waiting = new Map<string, number>();
   const active = new Set<string>();
   const later = new Map<string, NodeJS.Timeout>();
@@ -62,7 +68,8 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     active.delete(key);
     if (closed) return;
     if (outcome !== 'retry') failures.delete(key);
-    // What was added meanwhile is done at once, and decides about a repetition of its own.
+    // A key that was added while it was being handled is handled again at once, and that outcome decides whether it is
+    // repeated.
     if (outcome !== 'done' && !waiting.has(key)) addAfter(key, waitOf(key, outcome));
     next();
   }

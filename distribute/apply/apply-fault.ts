@@ -1,25 +1,28 @@
-// Why a manifest was not applied, in the words of OCM's agent where it has some.
+// Turns the reason why a manifest was not applied into a condition's reason and message. OCM's agent's wording is used
+// where it has one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { MemberRefusal, type ObjectName } from '../member/member-objects.ts';
 import { IgnoreFieldFault } from './ignore-fields.ts';
 
-/** A manifest was not applied. */
+/** The reason why a manifest was not applied. */
 export interface ApplyFault {
   readonly reason: 'AppliedManifestFailed' | 'AppliedManifestSSAIgnoreFieldError';
   readonly message: string;
-  /** After how long it makes sense to try again; undefined: by growing waits. */
+  /** Milliseconds until the next attempt; undefined lets the work queue choose growing waiting times. */
   readonly againMs?: number;
 }
 
-/** What would be refused again, and what another owner holds, is not tried more often than this. */
+/**
+ * Milliseconds until a manifest is tried again after the member refused it or another field manager held its fields.
+ */
 export const refusedForMs = 60_000;
 
-/** A right is missing that was asked for before anything was written. */
+/** Thrown before anything is written when the executor lacks a right that applying the manifest needs. */
 export class MissingRight extends Error {
   override readonly name = 'MissingRight';
 }
 
-/** Server-side apply met fields of another manager. The message names it. */
+/** Server-side apply met fields of another field manager, which the message names. */
 export class ApplyConflict extends Error {
   override readonly name = 'ApplyConflict';
 }
@@ -54,7 +57,7 @@ function isMissingRight({ message }: MemberRefusal): boolean {
   return /User "[^"]*" cannot \w+ resource/.test(message);
 }
 
-/** OCM's words, and then whose right for what is missing. */
+/** Begins with the message of OCM's agent and ends with the detail, which tells whose right is missing. */
 function denial({ kind, namespace, name }: ObjectName, detail: string, escalation = ''): string {
   const { group, resource } = kind;
   return `not allowed to apply the resource ${group} ${resource}, ${namespace} ${name}${escalation}, will try again in 1m0s: ${detail}`;

@@ -1,4 +1,4 @@
-// One manifest that is to be applied, with everything the strategies need.
+// Defines one manifest that is to be applied, with everything that the update strategies need.
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
 import type { UpdateStrategy } from '../work/manifest-config.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
@@ -7,10 +7,10 @@ import type { WantedOwner } from './desired.ts';
 export interface ApplyTask {
   readonly objects: MemberObjects;
   readonly object: ObjectName;
-  /** Without UID and, for kinds without namespaces, without namespace. */
+  /** The manifest without UID and, for kinds without namespaces, without namespace. */
   readonly manifest: JsonObject;
   readonly strategy: UpdateStrategy;
   readonly ownership: WantedOwner;
-  /** `contentHash` of the object after it was applied last, by this process and from the same manifest. */
+  /** The `contentHash` of the object after this process last applied the same manifest; undefined if it did not yet. */
   readonly lastContent: string | undefined;
 }

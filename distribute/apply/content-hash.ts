@@ -1,17 +1,20 @@
-// Hashes by which it is told whether an object has changed.
+// Hashes that show whether an object has changed.
 import { createHash } from 'node:crypto';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { objectAt } from '../work/manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
-/** A hash of everything of an object that a manifest can say. */
+/**
+ * Hashes what a manifest can set of an object: all fields but status, and of the metadata labels, annotations and
+ * owners.
+ */
 export function contentHash(object: JsonObject): string {
   const { metadata, status: _, ...content } = object;
   const { labels, annotations } = objectAt({ metadata }, 'metadata');
   return hashOf({ ...content, labels, annotations, owners: fieldOf(metadata, 'ownerReferences') });
 }
 
-/** The same text for the same content, in whatever order its fields are. */
+/** Returns the same hash for the same content, in whatever order the fields are. */
 export function hashOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(value)))

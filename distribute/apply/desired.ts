@@ -1,6 +1,6 @@
-// What an object of the member is to become under the strategy Update: labels, annotations and owners are merged into
-// those that are there, finalizers stay, and everything else is as the manifest says. Of kinds whose servers fill in
-// fields that may not be taken out again, the fields that the manifest does not have stay, too.
+// Computes what an object of the member becomes under the update strategy `Update`: labels, annotations and owners of
+// the manifest are merged into those of the object, finalizers stay, and everything else is as in the manifest. For
+// kinds whose servers fill in immutable fields, fields that the manifest does not have stay as well.
 import { isDeepStrictEqual } from 'node:util';
 import type { OwnerReference } from '../../controllers/objects.ts';
 import { groupKindIn, objectAt } from '../work/manifest-work.ts';
@@ -12,16 +12,16 @@ export interface WantedOwner {
   readonly wanted: boolean;
 }
 
-/** Kinds of which a server or a controller fills in fields that are immutable or its own. */
+/** Kinds in which a server or a controller fills in fields that are immutable or that it alone may change. */
 const filledIn = new Set(
   ['Service', 'ServiceAccount', 'Namespace', 'PersistentVolumeClaim', 'PersistentVolume', 'Pod', 'Job.batch'].concat(
     'APIService.apiregistration.k8s.io',
   ),
 );
-/** Kinds whose number of replicas an autoscaler may own, where the manifest does not say it. */
+/** Kinds whose number of replicas stays as it is if the manifest does not set it, since an autoscaler may own it. */
 const scaled = new Set(['Deployment.apps', 'StatefulSet.apps', 'ReplicaSet.apps', 'ReplicationController']);
 
-/** The body of a create: keys that end in `-` mean that there must be no such label or annotation. */
+/** Returns the body of a create. A key that ends in `-` asks for a label or annotation to be absent and is left out. */
 export function newObject(manifest: JsonObject, { owner, wanted }: WantedOwner): JsonObject {
   const metadata = objectAt(manifest, 'metadata');
   const { labels, annotations, ownerReferences: _, ...rest } = metadata;
@@ -36,7 +36,10 @@ export function newObject(manifest: JsonObject, { owner, wanted }: WantedOwner):
   };
 }
 
-/** The body of an update, with the `resourceVersion` of `live`. */
+/**
+ * Returns the body of an update. It keeps the `resourceVersion` of `live`, so that the member refuses the update if the
+ * object has changed since it was read.
+ */
 export function changedObject(live: JsonObject, manifest: JsonObject, { owner, wanted }: WantedOwner): JsonObject {
   const before = objectAt(live, 'metadata');
   const given = objectAt(manifest, 'metadata');
@@ -54,7 +57,7 @@ export function changedObject(live: JsonObject, manifest: JsonObject, { owner, w
   return { ...(content as JsonObject), metadata, ...(status === undefined ? {} : { status }) };
 }
 
-/** Whether an update would change nothing that the manifest can say. */
+/** Whether an update from `live` to `wanted` would change nothing that a manifest can set. */
 export function isAsWanted(live: JsonObject, wanted: JsonObject): boolean {
   const { metadata: before, status: _before, ...is } = live;
   const { metadata: after, status: _after, ...shouldBe } = wanted;
@@ -77,7 +80,9 @@ function withReplicas(live: JsonObject, manifest: JsonObject): JsonObject {
   return { ...manifest, spec: { ...spec, replicas } };
 }
 
-/** The fields of `over` in place of those of `under`, at every depth; lists of the same length item by item. */
+/**
+ * Merges the fields of `over` over those of `under` at every depth. Lists of the same length are merged item by item.
+ */
 function overlay(under: unknown, over: unknown): unknown {
   if (isJsonObject(under) && isJsonObject(over)) {
     const merged: Record<string, unknown> = { ...under };
@@ -89,7 +94,7 @@ function overlay(under: unknown, over: unknown): unknown {
   return over;
 }
 
-/** Adds keys; one that ends in `-` removes the key before it. */
+/** Merges labels or annotations. A key in `over` that ends in `-` removes the key of that name without the `-`. */
 function mergeTexts(under: unknown, over: unknown): JsonObject {
   const merged: Record<string, unknown> = isJsonObject(under) ? { ...under } : {};
   for (const [key, value] of Object.entries(isJsonObject(over) ? over : {})) {

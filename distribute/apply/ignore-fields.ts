@@ -1,18 +1,18 @@
-// Fields of a manifest that server-side apply leaves to others once the object is there, as `ignoreFields` names them.
-// Expressions of jq are refused: there is no interpreter of jq here, and a field that is not ignored would be taken
-// over.
+// Leaves out of a manifest the fields that its `ignoreFields` names, so that server-side apply leaves them to other
+// managers once the object exists. Expressions of jq are refused, since the gateway has no jq interpreter, and a field
+// that is not ignored would be overwritten.
 import { parsePrinterPath } from '../../tables/printer-path.ts';
 import type { IgnoredFields } from '../work/manifest-config.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
-/** A rule cannot be followed. */
+/** A rule in `ignoreFields` cannot be followed, and the message says why. */
 export class IgnoreFieldFault extends Error {
   override readonly name = 'IgnoreFieldFault';
 }
 
 /**
- * A copy of the manifest without the fields that are left alone from the object's creation on.
- * @throws IgnoreFieldFault
+ * Returns a copy of the manifest without the fields that rules with the condition `OnSpokePresent` name.
+ * @throws IgnoreFieldFault when a rule cannot be followed
  */
 export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFields[]): JsonObject {
   const copy = structuredClone(manifest);
@@ -29,7 +29,7 @@ export function withoutIgnored(manifest: JsonObject, rules: readonly IgnoredFiel
   return copy;
 }
 
-/** Removes the last field of the path from every object that the path before it finds; others are left as they are. */
+/** Removes the field at the end of a JSONPath: for `.spec.replicas`, `replicas` from the object at `.spec`. */
 function removePath(object: JsonObject, path: string): void {
   const dot = path.lastIndexOf('.');
   const field = path.slice(dot + 1);
@@ -42,7 +42,7 @@ function removePath(object: JsonObject, path: string): void {
   for (const parent of parents) if (isJsonObject(parent)) delete (parent as Record<string, unknown>)[field];
 }
 
-/** @throws IgnoreFieldFault for a text that is no JSON pointer (RFC 6901); one that finds nothing is none */
+/** Removes the field at a JSON pointer (RFC 6901), if there is one. @throws IgnoreFieldFault for a malformed pointer */
 function removePointer(object: JsonObject, pointer: string): void {
   if (!pointer.startsWith('/'))
     throw new IgnoreFieldFault(`JSON Pointer error in '${pointer}': a JSON pointer begins with "/"`);

@@ -1,5 +1,5 @@
-// Owner references between AppliedManifestWorks and the objects that were applied for them. Several works may own one
-// object, so a reference is added to those that are there, or taken out alone.
+// Owner references from applied objects to AppliedManifestWorks. Several works may own one object, so a reference is
+// added or removed without touching the other references.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, type OwnerReference } from '../../controllers/objects.ts';
 import type { MemberObjects, ObjectName } from '../member/member-objects.ts';
@@ -8,7 +8,9 @@ import { type JsonObject } from '../../lib/objects/json-object.ts';
 
 const kind = 'AppliedManifestWork';
 
-/** The reference to an AppliedManifestWork. It has no `controller`, since an object may have several of them. */
+/**
+ * Makes the reference to an AppliedManifestWork. It has no `controller`, since several works may own the same object.
+ */
 export function ownerReferenceTo({ name, uid }: { readonly name: string; readonly uid: string }): OwnerReference {
   return { apiVersion: workApiVersion, kind, name, uid };
 }
@@ -21,14 +23,14 @@ export function isOwnedBy(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some((owner) => owner.uid === uid);
 }
 
-/** Whether another AppliedManifestWork owns the object, too. */
+/** Whether an AppliedManifestWork other than the one with this UID owns the object, too. */
 export function hasOtherWork(object: JsonObject, uid: string): boolean {
   return ownersIn(object).some(
     (owner) => owner.apiVersion === workApiVersion && owner.kind === kind && owner.uid !== uid,
   );
 }
 
-/** The references with ours added or taken out; the same list when there is nothing to change. */
+/** Returns the references with `owner` added or removed; the very same list if nothing changes. */
 export function withOwner(
   owners: readonly OwnerReference[],
   owner: OwnerReference,
@@ -40,9 +42,9 @@ export function withOwner(
 }
 
 /**
- * Adds or removes our reference of an object that is there.
+ * Adds `owner` to the owner references of an existing object, or removes it if `wanted` is false.
  * @returns the object as it is afterwards
- * @throws MemberRefusal, 409 when the object has changed
+ * @throws MemberRefusal, with status 409 when the object has changed since it was read
  */
 export async function setOwner(
   objects: MemberObjects,

@@ -1,4 +1,4 @@
-// Server-side apply of one manifest, with the fields that it leaves alone.
+// Applies one manifest by server-side apply, without the fields that its `ignoreFields` names.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { MemberRefusal } from '../member/member-objects.ts';
@@ -10,10 +10,12 @@ import { withoutIgnored } from './ignore-fields.ts';
 import { setOwner } from './owners.ts';
 import type { ApplyTask } from './apply-task.ts';
 
-/** Annotation with a hash of what was applied; while it is the same, changes of others are left alone. */
+/**
+ * Annotation with a hash of the applied manifest. While the hash is the same, changes that others make are not undone.
+ */
 const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
 
-/** Managers of client-side apply, whose fields become ours at the first server-side apply. */
+/** Field managers of client-side apply, whose fields the executor takes over at its first server-side apply. */
 const earlierManagers = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
 export async function applyServerSide(task: ApplyTask, live: JsonObject | undefined): Promise<JsonObject> {
@@ -44,8 +46,8 @@ function isFieldConflict(error: unknown): error is MemberRefusal {
 }
 
 /**
- * Hands the fields of client-side apply, and those of our own updates, over to the manager of server-side apply.
- * Without it, a field that is removed from the manifest later would stay.
+ * Moves the fields of client-side apply, and those of the executor's own earlier updates, to the field manager of
+ * server-side apply. Otherwise a field that is removed from the manifest later would stay in the object.
  */
 async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonObject): Promise<void> {
   const entries = listAt(live, 'metadata', 'managedFields').filter(isJsonObject);
@@ -62,13 +64,13 @@ async function takeFields({ objects, object, strategy }: ApplyTask, live: JsonOb
   const managedFields = [...entries.filter((entry) => !isEarlier(entry)), taken];
   const body = [
     { op: 'replace', path: '/metadata/managedFields', value: managedFields },
-    // The object must not have changed since.
+    // The patch fails if the object has changed since it was read.
     { op: 'replace', path: '/metadata/resourceVersion', value: fieldOf(live, 'metadata', 'resourceVersion') },
   ];
   await objects.patch(object, { type: 'json', fieldManager, body });
 }
 
-/** The union of two sets of fields (fieldsV1 of managedFields). */
+/** Returns the union of two sets of fields, as `fieldsV1` of `managedFields` writes them. */
 function joined(one: JsonObject, other: JsonObject): JsonObject {
   const all: Record<string, unknown> = { ...one };
   for (const [key, value] of Object.entries(other))
@@ -82,7 +84,7 @@ function withAnnotation(manifest: JsonObject, hash: string): JsonObject {
   return { ...manifest, metadata: { ...metadata, annotations } };
 }
 
-/** Without `creationTimestamp: null`, which raises the object's generation at every apply. */
+/** Removes `creationTimestamp: null`, which would raise the object's generation at every apply. */
 function withoutEmptyTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmptyTimes);
   if (!isJsonObject(value)) return value;

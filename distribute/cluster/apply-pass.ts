@@ -1,5 +1,5 @@
-// Applies the manifests of one work once, and reads what became of them. What is known to be as it should is not asked
-// for.
+// Applies the manifests of one work once, and reads the state of their objects. For an object that the watch shows to
+// be unchanged, no request is sent.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { conditionsOf, findCondition } from '../../controllers/conditions.ts';
@@ -28,32 +28,35 @@ export interface ApplyPassParts {
   readonly objects: MemberObjects;
   readonly known: KnownObjects;
   readonly owner: OwnerReference;
-  /** Feeds objects and lists back as JSON text. */
+  /** Whether values that are objects or lists are fed back to the hub as JSON text. */
   readonly rawJson: boolean;
-  /** The work is complete: objects are looked at, and nothing is applied. */
+  /** Whether the work is complete: then its objects are only read, and nothing is applied. */
   readonly isComplete: boolean;
 }
 
 export interface ApplyPass {
   readonly results: readonly ManifestResult[];
-  /** The objects of the work, to be followed. */
+  /** The objects of the work, which the session is to watch from now on. */
   readonly objects: readonly ObjectName[];
-  /** After how many milliseconds the work has to be looked at again; undefined: not before something changes. */
+  /** Milliseconds until the work has to be applied again; undefined: not before something changes. */
   readonly againMs: number | undefined;
-  /** Something failed that may pass by itself. */
+  /** Whether a manifest failed in a way that may end by itself. */
   readonly failed: boolean;
 }
 
 interface Manifest {
   readonly meta: ResourceMeta;
-  /** Undefined when the manifest is no object. */
+  /** The manifest; undefined when it is not a JSON object. */
   readonly object: JsonObject | undefined;
 }
 
-/** Manifests that do not depend on each other are applied so many at once. */
+/** How many manifests are applied at once, of those that do not depend on each other. */
 const parallel = 8;
 
-/** @throws GatewayError when the member cannot be reached; what was known of the work then still counts */
+/**
+ * Applies all manifests once.
+ * @throws GatewayError when the member cannot be reached; what `known` remembers of the objects stays
+ */
 export async function runApplyPass(parts: ApplyPassParts): Promise<ApplyPass> {
   const pass = new Pass(parts);
   return await pass.run();
@@ -102,7 +105,7 @@ class Pass {
     await this.#bring(full, object, manifest);
   }
 
-  /** Brings one object to what its manifest says, as far as that is not so already. */
+  /** Applies one manifest, unless its object is known to be unchanged since the last time. */
   async #bring(meta: ResourceMeta, object: ObjectName, manifest: JsonObject | undefined): Promise<void> {
     const { work, executor, session, known, owner } = this.#parts;
     const config = configOf(work, meta);
@@ -146,7 +149,7 @@ class Pass {
     }
   }
 
-  /** Whether nothing is to be applied now: the object is as it was left, or it has to wait. */
+  /** Whether nothing is to be applied now: the object is as the executor left it, or it must not be tried again yet. */
   #mayWait({ meta, config, manifest, before }: Task, live: JsonObject | undefined): boolean {
     const { work, known } = this.#parts;
     if (manifest === undefined || isManifestComplete(work, meta)) return true;
@@ -160,7 +163,7 @@ class Pass {
 
   async #apply({ object, manifest, config, isOwn, before }: Task, live: JsonObject | undefined) {
     const { objects, executor, owner } = this.#parts;
-    // Who may not delete the object may not make it: it would be deleted with its work.
+    // An executor that could not delete the object must not create it, since it is deleted with its work.
     const isNew = before === undefined || before.fault !== undefined;
     if (executor.isNamed && isOwn && isNew && !(await objects.may('delete', object)))
       throw new MissingRight(`${executor.key} may not delete it`);
@@ -216,7 +219,7 @@ class Pass {
 interface Task {
   readonly meta: ResourceMeta;
   readonly object: ObjectName;
-  /** Undefined when nothing is to be applied. */
+  /** The manifest; undefined when nothing is to be applied. */
   readonly manifest: JsonObject | undefined;
   readonly config: ManifestConfig;
   readonly isOwn: boolean;
@@ -224,7 +227,7 @@ interface Task {
   readonly before: KnownObject | undefined;
 }
 
-/** How often objects are read that cannot be watched. */
+/** How often objects are read that the executor cannot watch, in milliseconds. */
 const unwatchedMs = 60_000;
 
 function givenManifests(work: HubObject): readonly Manifest[] {
@@ -242,7 +245,7 @@ function recordedManifests(work: HubObject): readonly Manifest[] {
   }));
 }
 
-/** Without what is not the manifest's to say. */
+/** Removes what a manifest must not set from it, such as the UID, and sets the namespace. */
 function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   const {
     uid: _uid,
@@ -254,7 +257,7 @@ function cleaned(manifest: JsonObject, { namespace }: ObjectName): JsonObject {
   return { ...manifest, metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) } };
 }
 
-/** Whether the object of this manifest has come to its end, so that it is not updated any more. */
+/** Whether the status says that the manifest's object is complete, so that it is not updated any more. */
 function isManifestComplete(work: HubObject, meta: ResourceMeta): boolean {
   const entry = listAt(work, 'status', 'resourceStatus', 'manifests').find((each) =>
     isSameObject(objectAt(each, 'resourceMeta'), meta),
@@ -267,7 +270,7 @@ function isSameObject(recorded: JsonObject, { group, kind, name, namespace }: Re
   return Object.entries({ group, kind, name, namespace }).every(([field, value]) => recorded[field] === value);
 }
 
-/** Whether what was refused may be tried again. */
+/** Whether a manifest that the member refused may be tried again now. */
 function mayTryAgain({ fault, refusedUntilMs }: KnownObject): boolean {
   return fault !== undefined && performance.now() >= refusedUntilMs;
 }

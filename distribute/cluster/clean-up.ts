@@ -1,5 +1,5 @@
-// How a work ends: its AppliedManifestWork is deleted, with that its objects, and when they are gone the work itself.
-// An AppliedManifestWork whose work is missing on the hub is deleted after a while.
+// Ends a work: its AppliedManifestWork is deleted, with it the objects, and when they are gone the work itself. An
+// AppliedManifestWork whose work is missing on the hub is deleted after a grace period.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, generationOf, withConditions } from '../../controllers/conditions.ts';
 import { setFinalizer } from '../../controllers/hub/hub-writer.ts';
@@ -19,7 +19,7 @@ import { referenceOf, type WorkPassParts } from './work-pass.ts';
 const pendingMs = 500;
 const refusedMs = 30_000;
 
-/** Of a work that is being deleted. Events of its AppliedManifestWork bring it here again. */
+/** Deletes what was applied for a work that is being deleted. Events of its AppliedManifestWork cause the next call. */
 export async function endWork(
   { settings, session, appliedWorks, known }: WorkPassParts,
   work: HubObject,
@@ -46,7 +46,10 @@ export async function endWork(
   return 'done';
 }
 
-/** Takes our reference off what the work does not own any more, in case it was not applied since it says so. */
+/**
+ * Removes the work's owner reference from objects that the work no longer owns, in case its spec changed after the last
+ * apply.
+ */
 async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, appliedWork: HubObject): Promise<void> {
   for (const resource of recordedIn(appliedWork)) {
     if (isOwned(work, resource)) continue;
@@ -59,7 +62,10 @@ async function orphan({ kinds, objects, owner }: RemoveParts, work: HubObject, a
   }
 }
 
-/** Of an AppliedManifestWork of this executor. */
+/**
+ * Handles one AppliedManifestWork of this executor: removes its objects if it is being deleted, and deletes it if its
+ * work is missing.
+ */
 export async function endAppliedWork(parts: WorkPassParts, namespace: string, name: string): Promise<Outcome> {
   const { settings, appliedWorks } = parts;
   const appliedWork = appliedWorks.get(name);
@@ -69,7 +75,7 @@ export async function endAppliedWork(parts: WorkPassParts, namespace: string, na
   if (!isDeleting(appliedWork))
     return await evict(parts, appliedWork, work !== undefined && isOfHub(parts, appliedWork));
   if (!textsAt(appliedWork, 'metadata', 'finalizers').includes(appliedWorkFinalizer)) return 'done';
-  // What was applied is not any more, so that the next look at the work does not take it for granted.
+  // The objects are being deleted, so a later pass over the work must not rely on what is remembered of them.
   parts.known.forget(workName);
   const reference = work === undefined ? { namespace, name: workName, uid: '' } : referenceOf(work);
   const recorded = recordedIn(appliedWork);

@@ -1,5 +1,5 @@
-// Executes the works of one cluster, with a queue of its own. While its member cannot be reached, or another agent
-// looks after it, nothing is tried: the watch of AppliedManifestWorks tells when that has changed.
+// Executes the works of one cluster, with a queue of its own. While the member cannot be reached, or another agent
+// executes the works, nothing is tried; the watch of AppliedManifestWorks shows when that changes.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
@@ -21,14 +21,17 @@ export interface ClusterExecutorOptions extends Omit<SessionParts, 'onObjects' |
   /** Names of the cluster's works. */
   readonly works: () => Iterable<string>;
   readonly log: ControllerLog;
-  /** Called after each look at a work. */
+  /** Called after each pass over a work. */
   readonly onPass: (seconds: number) => void;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-/** Works of one cluster that are looked at at the same time. */
+/** How many works of one cluster are handled at the same time. */
 const workers = 4;
-/** Changes of a work's objects come in crowds, and one look sees them together. */
+/**
+ * Milliseconds to wait after an object changed, since changes come in bursts, and one pass over the work handles them
+ * all.
+ */
 const gatherMs = 300;
 
 const workPrefix = 'work/';
@@ -69,24 +72,24 @@ export class ClusterExecutor {
     });
   }
 
-  /** A work was made or changed, or is to be deleted. */
+  /** Adds a work to the queue after it was created or changed, or when it is to be deleted. */
   addWork(name: string): void {
     this.#queue.add(workPrefix + name);
   }
 
-  /** A work is gone from the hub. */
+  /** Stops following a work that is gone from the hub, and has its AppliedManifestWork checked. */
   workGone(name: string): void {
     this.#session.follow(undefined, name, []);
     this.#known.forget(name);
     this.#queue.add(appliedPrefix + `${this.#options.settings.hubHash}-${name}`);
   }
 
-  /** The cluster was registered, or its address or credential changed. */
+  /** Connects to the member again, after the cluster was registered or its address or credential changed. */
   recordChanged(): void {
     this.#appliedWorks.lookAgain();
   }
 
-  /** Why nothing is executed now; undefined while works are. */
+  /** Returns a condition that tells why no works are executed now; undefined while works are executed. */
   obstacle(): Finding | undefined {
     const { fault, phase, synced } = this.#appliedWorks.state();
     const type = `${ownPrefix}Reached`;
@@ -104,7 +107,7 @@ export class ClusterExecutor {
     return { ...executed, reason: 'OtherAgent', message };
   }
 
-  /** How long the work has waited for its turn that waits longest. */
+  /** How many milliseconds the longest waiting work has been in the queue. */
   queueAgeMs(): number {
     return this.#queue.longestWaitMs();
   }
@@ -125,14 +128,17 @@ export class ClusterExecutor {
     }
   }
 
-  /** Of the changes of AppliedManifestWorks, works wait for the end alone: others are mostly our own. */
+  /**
+   * Adds the work of a changed AppliedManifestWork only if that is gone or the work is being deleted, since the
+   * executor itself makes most other changes.
+   */
   #addWhenWaiting(workName: string): void {
     const work = this.#work(workName);
     const appliedWork = this.#appliedWorks.of(workName);
     if (work !== undefined && (appliedWork === undefined || isDeleting(work))) this.addWork(workName);
   }
 
-  /** Everything again when what was in the way is gone, or something has come in the way. */
+  /** Adds all works when the reason why nothing is executed appears, changes or goes away. */
   #addAllWhenChanged(): void {
     const obstacle = this.obstacle();
     const told = obstacle === undefined ? '' : `${obstacle.reason} ${obstacle.message}`;
@@ -184,7 +190,7 @@ export class ClusterExecutor {
   }
 
   async #tellObstacle(work: HubObject, obstacle: Finding): Promise<void> {
-    // The first list of a cluster takes a moment, which is nothing to tell.
+    // No condition is written before the first list of AppliedManifestWorks, which takes only a moment.
     if (obstacle.reason === 'NotReached') return;
     const conditions = withOwnConditions(work, [obstacle]);
     if (isDeepStrictEqual(conditions, conditionsOf(work))) return;

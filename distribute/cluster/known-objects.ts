@@ -1,32 +1,35 @@
-// What the executor remembers of objects that it applied, so that an object at rest costs no request, and one that
-// somebody changes again and again is not fought over.
+// Remembers the objects that the executor applied, so that an unchanged object costs no request, and an object that
+// somebody else keeps changing is not corrected without end.
 import type { ApplyFault } from '../apply/apply-fault.ts';
 import type { Seen } from '../work/manifest-status.ts';
 
 export interface KnownObject {
-  /** Hash of everything the object was applied by: manifest, settings, executor. */
+  /** Hash of everything that decides how the object is applied: manifest, settings, executor. */
   readonly taskHash: string;
-  /** `resourceVersion` when the object was seen last; 'absent' when there was none. */
+  /** `resourceVersion` when the object was last read; 'absent' when it did not exist. */
   readonly version: string;
-  /** Content hash after it was applied; undefined while it was not. */
+  /** Content hash of the object after it was applied; undefined if that failed. */
   readonly content: string | undefined;
   readonly fault: ApplyFault | undefined;
   readonly seen: Seen;
-  /** Until then a refused manifest is not tried again; on the clock of `performance.now()`. */
+  /** A refused manifest is not tried again before this time, on the clock of `performance.now()`. */
   readonly refusedUntilMs: number;
 }
 
-/** Corrections of one object within {@link dampedMs} after which the next one has to wait. */
+/** How many corrections of one object are made within {@link dampedMs} before the next one has to wait. */
 const freeCorrections = 3;
-/** How long then. */
+/** Milliseconds that a correction has to wait after {@link freeCorrections} of them. */
 const dampedMs = 60_000;
 
 export class KnownObjects {
   readonly #known = new Map<string, Map<string, KnownObject>>();
-  /** Times of corrections, by work and object. */
+  /** Times of the latest corrections, by work and object, on the clock of `performance.now()`. */
   readonly #corrections = new Map<string, readonly number[]>();
 
-  /** Undefined when the object was never applied so. */
+  /**
+   * Returns what is remembered of an object; undefined when it was never applied from this manifest and with these
+   * settings.
+   */
   get(work: string, key: string, taskHash: string): KnownObject | undefined {
     const known = this.#known.get(work)?.get(key);
     return known?.taskHash === taskHash ? known : undefined;
@@ -38,7 +41,7 @@ export class KnownObjects {
     objects.set(key, known);
   }
 
-  /** Forgets objects that are not part of the work any more. */
+  /** Forgets the objects that are not part of the work any more. */
   keepOnly(work: string, keys: ReadonlySet<string>): void {
     for (const key of this.#known.get(work)?.keys() ?? []) if (!keys.has(key)) this.#known.get(work)!.delete(key);
     const prefix = correctionKey(work, '');
@@ -52,7 +55,7 @@ export class KnownObjects {
   }
 
   /**
-   * Asks to put an object right that somebody changed.
+   * Asks for permission to apply an object again that somebody else changed.
    * @returns 0 when it may be done now, else the milliseconds to wait
    */
   correct(work: string, key: string, nowMs: number): number {

@@ -1,28 +1,31 @@
-// What is the same for all clusters whose works are executed.
+// Settings that are the same for all clusters whose works are executed.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
 import type { HubMark } from '../inventory/applied-works.ts';
 import type { DefaultExecutor } from '../member/executor-identity.ts';
 
-/** How works are executed, as the operator chose. */
+/** What the gateway's operator configured about the execution of works. */
 export interface ExecutionRules {
-  /** As whom works without an executor are written. */
+  /** The identity that writes the objects of works that name no executor. */
   readonly defaultExecutor: DefaultExecutor;
-  /** Objects whose executor has lost the right to delete them wait for it. */
+  /**
+   * If true, an object whose executor lost the right to delete it stays until the right is back; if false, the gateway
+   * deletes it with its own credential.
+   */
   readonly holdOnDenied: boolean;
-  /** Feeds objects and lists back as JSON text. */
+  /** Whether values that are objects or lists are fed back to the hub as JSON text. */
   readonly rawJson: boolean;
-  /** How long an AppliedManifestWork without its work is kept, in milliseconds; Infinity: for ever. */
+  /** How many milliseconds an AppliedManifestWork is kept whose work is missing on the hub; Infinity: for ever. */
   readonly evictionGraceMs: number;
 }
 
 export interface WorkSettings extends HubMark, ExecutionRules {
   readonly writer: HubWriter;
-  /** The present work; undefined when there is none. */
+  /** Returns the work as the hub has it now; undefined when there is none. */
   readonly work: (namespace: string, name: string) => HubObject | undefined;
   /**
-   * Why the work may not be executed as the ServiceAccount that it names, by the hub's own rules; undefined when it
-   * may.
+   * Returns the reason why the hub's own rules do not allow the work to be executed as the ServiceAccount that it
+   * names; undefined when they do.
    */
   readonly executorFault: (work: HubObject) => Promise<string | undefined>;
 }

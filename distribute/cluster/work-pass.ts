@@ -1,4 +1,4 @@
-// One look at one work: applies it, keeps the inventory, and writes what became of it into its status.
+// Handles one work once: applies it, keeps the inventory of its objects, and writes the results into its status.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, findCondition, type Condition, type Finding } from '../../controllers/conditions.ts';
@@ -27,17 +27,17 @@ export interface WorkPassParts {
   readonly known: KnownObjects;
 }
 
-/** Deletion of an object takes a moment. */
+/** Milliseconds until a work is handled again while its objects are being deleted. */
 const pendingMs = 1_000;
 const refusedMs = 60_000;
-/** A timer cannot wait longer than some weeks. */
+/** Longest wait in milliseconds, since a timer of Node cannot wait longer than about 24 days. */
 const longestWaitMs = 86_400_000;
 
-/** @throws HubRefusal, GatewayError */
+/** Handles one work once. @throws HubRefusal, GatewayError */
 export async function passWork(parts: WorkPassParts, work: HubObject): Promise<Outcome> {
   const { settings } = parts;
   if (!textsAt(work, 'metadata', 'finalizers').includes(workFinalizer)) {
-    // Its event brings the work here again: nothing is applied that would not be cleaned up.
+    // The change of the finalizer causes the next call. Nothing is applied before, since nothing would clean it up.
     await setFinalizer(settings.writer, manifestWorks, work, { finalizer: workFinalizer, wanted: true });
     return 'done';
   }
@@ -53,7 +53,7 @@ export function referenceOf({ metadata: { namespace = '', name, uid } }: HubObje
   return { namespace, name, uid };
 }
 
-/** Why the work is refused, as text. */
+/** Returns the executor of the work, or a text with the reason why the work is refused. */
 async function chosenExecutor(settings: WorkSettings, work: HubObject): Promise<Executor | string> {
   try {
     const executor = executorOf(work, settings.defaultExecutor);
@@ -68,7 +68,8 @@ async function executeAs(parts: WorkPassParts, work: HubObject, executor: Execut
   const { settings, session, appliedWorks, known } = parts;
   const isComplete = findCondition(conditionsOf(work), 'Complete')?.status === 'True';
   const ensured = await appliedWorks.ensure(work, executor.key);
-  // Somebody deletes it in the member: its objects go first, and its event brings the work here again.
+  // Somebody is deleting the AppliedManifestWork in the member. Its objects go first, and its last event causes the
+  // next call.
   if (isDeleting(ensured)) return 'done';
   const appliedWork = isComplete ? ensured : await announceObjects(appliedWorks, ensured, work, session.kinds);
   const owner = ownerReferenceTo(appliedWork.metadata);
@@ -84,16 +85,16 @@ async function executeAs(parts: WorkPassParts, work: HubObject, executor: Execut
   const inventory = { kinds: session.kinds, objects, ownObjects, owner, appliedWorks, appliedWork, work };
   const { held, isPending } = await keepInventory(inventory, pass.results);
   const conditions = await writeStatus(settings, work, pass.results, held === undefined ? [] : [held]);
-  // A work that has just come to its end is looked at again as such.
+  // A work that has just become complete is soon handled again, as a complete one.
   const hasEnded = findCondition(conditions, 'Complete')?.status === 'True';
   return hasEnded ? { afterMs: pendingMs } : outcomeOf(pass, isPending);
 }
 
-/** Deletes a work some time after it is complete, as it asks for. */
+/** Deletes a complete work after the time that its `ttlSecondsAfterFinished` gives. */
 async function expire({ writer }: WorkSettings, work: HubObject): Promise<Outcome> {
   const ttlSeconds = fieldOf(work, 'spec', 'deleteOption', 'ttlSecondsAfterFinished');
   const end = findCondition(conditionsOf(work), 'Complete')?.lastTransitionTime;
-  // The works of a ManifestWorkReplicaSet would only be made again.
+  // A ManifestWorkReplicaSet would only create its work again.
   if (typeof ttlSeconds !== 'number' || end === undefined || work.metadata.labels?.[replicaSetLabel] !== undefined)
     return 'done';
   const leftMs = Date.parse(end) + ttlSeconds * 1000 - Date.now();
@@ -114,7 +115,7 @@ function outcomeOf({ failed, againMs }: ApplyPass, isPending: boolean): Outcome 
   return againMs === undefined ? 'done' : { afterMs: againMs };
 }
 
-/** Every manifest of a work that is not executed at all. */
+/** Returns a failed result for each manifest of a work that is refused as a whole. */
 function refusedResults(work: HubObject, message: string): readonly ManifestResult[] {
   const { reason, message: words } = faultOf(new Error(message), undefined);
   return manifestsOf(work).map((manifest, ordinal) => ({
@@ -133,7 +134,7 @@ async function writeStatus(
   const status = statusOf(work, results, own);
   const { conditions, resourceStatus } = (work['status'] ?? {}) as { conditions?: unknown; resourceStatus?: unknown };
   if (isDeepStrictEqual({ conditions, resourceStatus }, status)) return status.conditions;
-  // Another version of the work than the one that was executed must not get this status.
+  // With the resourceVersion, the hub refuses the status if the work has changed since it was executed.
   const { resourceVersion } = work.metadata;
   await writer.patch(manifestWorks, work, { metadata: { resourceVersion }, status }, '/status');
   return status.conditions;

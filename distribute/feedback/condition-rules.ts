@@ -1,5 +1,5 @@
-// Conditions of an object that its work asks for (`conditionRules`): by expressions of CEL over the object, or the ones
-// that OCM knows for some kinds.
+// Evaluates the `conditionRules` of a work: conditions of an object by CEL expressions over it, or conditions that OCM
+// defines for some kinds.
 import { Environment } from '@marcbachmann/cel-js';
 import type { Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -27,7 +27,9 @@ const wellKnown: Readonly<Record<string, Omit<Rule, 'message' | 'condition'>>> =
   },
 };
 
-/** Findings by the rules, without those whose well-known condition the kind does not have. */
+/**
+ * Evaluates the rules. A rule for a well-known condition is left out if the object's kind does not have that condition.
+ */
 export function evaluateRules(object: JsonObject, rules: readonly unknown[]): readonly Finding[] {
   if (rules.length === 0) return [];
   const variable = celValue(object);
@@ -63,7 +65,7 @@ function wellKnownRule(object: JsonObject, written: unknown): Rule | undefined {
 function evaluate(rule: Rule, object: unknown): Finding {
   const { condition: type } = rule;
   try {
-    // Stops at the first that does not hold, so that it can guard those after it.
+    // Stops at the first expression that is false, so that an earlier expression can guard a later one.
     const holds = rule.expressions.every((expression) => isTrue(run(expression, { object })));
     const message = messageOf(rule, object, holds);
     return { type, status: holds ? 'True' : 'False', reason: 'ConditionRuleEvaluated', message };
@@ -89,14 +91,16 @@ function messageOf({ condition, message, messageExpression }: Rule, object: unkn
   }
 }
 
-/** The library gives the place in the expression in further lines. */
+/** Returns the first line of the message; CEL's further lines only show the position in the expression. */
 function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : 'unknown fault').split('\n')[0]!;
 }
 
 const environment = makeEnvironment();
 
-/** Most steps that the loops of an expression may take. Each may run over the longest list, inside of the others. */
+/**
+ * Most steps that the loops of one expression may take; each nested loop is counted as if it ran over the longest list.
+ */
 const maxSteps = 1_000_000;
 const loops = /\.(?:all|exists|exists_one|map|filter)\s*\(/g;
 
@@ -112,7 +116,7 @@ function longestList(value: unknown): number {
   return isJsonObject(value) ? Math.max(1, ...Object.values(value).map(longestList)) : 1;
 }
 
-/** Bounded, since whoever writes a work writes the expressions, and they run for all clusters in one process. */
+/** Limits the expressions: whoever writes a work writes them, and they run for all clusters in one process. */
 function makeEnvironment(): Environment {
   const made = new Environment({
     unlistedVariablesAreDyn: false,
@@ -121,7 +125,7 @@ function makeEnvironment(): Environment {
   });
   made.registerVariable('object', 'dyn');
   made.registerVariable('result', 'bool');
-  // OCM's own function: whether a status has any conditions.
+  // A function that OCM adds to CEL: whether a status has any conditions.
   made.registerFunction('hasConditions(dyn): bool', (object: unknown) => {
     const conditions = fieldOf(object, 'conditions');
     return Array.isArray(conditions) && conditions.length > 0;
@@ -129,7 +133,7 @@ function makeEnvironment(): Environment {
   return made;
 }
 
-/** JSON as CEL has it: whole numbers are `int`. */
+/** Converts JSON to CEL's values, in which whole numbers are `int`. */
 function celValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (Array.isArray(value)) return value.map(celValue);

@@ -1,4 +1,4 @@
-// Values of an object that its work wants to see on the hub (`feedbackRules`): by JSONPath, or the ones that OCM knows
+// Reads the values of an object that the `feedbackRules` of its work ask for: by JSONPath, or values that OCM defines
 // for some kinds.
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { parsePrinterPath } from '../../tables/printer-path.ts';
@@ -9,7 +9,7 @@ import type { Feedback } from '../work/manifest-status.ts';
 interface NamedPath {
   readonly name: string;
   readonly path: string;
-  /** Only for objects in this version; '' for all. */
+  /** The rule holds only for objects in this API version; '' for all versions. */
   readonly version: string;
 }
 
@@ -34,7 +34,7 @@ const wellKnown: Readonly<Record<string, readonly (readonly [name: string, path:
   ],
 };
 
-/** The hub's schema takes no longer text. */
+/** Longest text of `jsonRaw` that the hub's schema of ManifestWork accepts. */
 const maxJsonLength = 1024;
 
 export function readFeedback(object: JsonObject, rules: readonly unknown[], rawJson: boolean): Feedback {
@@ -68,7 +68,9 @@ function pathsOf(object: JsonObject, rule: unknown): readonly NamedPath[] {
   }));
 }
 
-/** The first value at the path; undefined when there is none, a text when it cannot be fed back. */
+/**
+ * Returns the first value at the path; undefined when there is none, a text with the reason when it cannot be fed back.
+ */
 function valueAt(
   object: JsonObject,
   { name, path, version }: NamedPath,

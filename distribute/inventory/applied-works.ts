@@ -1,5 +1,5 @@
-// The AppliedManifestWorks of one member. They are watched, and what was just written counts before its event comes.
-// This bookkeeping alone is done with the gateway's own credential.
+// Reads and writes the AppliedManifestWorks of one member, always with the gateway's own credential. They are watched,
+// and an object that was just written is used until its event comes.
 import { createHash } from 'node:crypto';
 import { startReflector, type Reflector } from '../../cache/hub/reflector.ts';
 import type { ReflectorState, ReflectorTiming } from '../../cache/hub/reflector-types.ts';
@@ -10,25 +10,28 @@ import { textAt } from '../../controllers/objects.ts';
 import type { MemberClient } from '../member/member-client.ts';
 import { appliedWorkFinalizer, appliedWorks, ownPrefix, workApiVersion } from '../work/manifest-work.ts';
 
-/** Which AppliedManifestWorks are this executor's. */
+/** Tells this executor's AppliedManifestWorks from those of other hubs and agents. */
 export interface HubMark {
-  /** Of the hub's address; begins the names. */
+  /** Hash of the hub's address, with which the names of AppliedManifestWorks begin. */
   readonly hubHash: string;
   readonly agentId: string;
 }
 
 export interface AppliedWorks {
   state(): ReflectorState;
-  /** The member may answer now: it is asked at once. */
+  /** Lists and watches again at once, because the member may be reachable now. */
   lookAgain(): void;
-  /** Those of this hub and this executor. */
+  /** Returns the AppliedManifestWorks that this executor made. */
   own(): readonly HubObject[];
-  /** The first of this hub that another agent made; undefined when there is none. */
+  /** Returns one AppliedManifestWork that another agent made for works of this hub; undefined when there is none. */
   foreign(): HubObject | undefined;
-  /** That of a work; undefined when there is none. */
+  /** Returns the AppliedManifestWork of a work; undefined when there is none. */
   of(workName: string): HubObject | undefined;
   get(name: string): HubObject | undefined;
-  /** Makes it where it is not there, and keeps its annotations. @throws HubRefusal, GatewayError */
+  /**
+   * Creates the AppliedManifestWork of a work if needed, and records the executor in it. @throws HubRefusal,
+   * GatewayError
+   */
   ensure(work: HubObject, executor: string): Promise<HubObject>;
   annotate(appliedWork: HubObject, annotations: Readonly<Record<string, string>>): Promise<void>;
   writeStatus(appliedWork: HubObject, status: object): Promise<void>;
@@ -38,7 +41,7 @@ export interface AppliedWorks {
 }
 
 export interface AppliedWorksOptions extends HubMark {
-  /** With the gateway's own credential. */
+  /** Sends requests to the member with the gateway's own credential. */
   readonly client: MemberClient;
   readonly onChange: (names: readonly string[]) => void;
   readonly onState: () => void;
@@ -46,17 +49,19 @@ export interface AppliedWorksOptions extends HubMark {
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-/** As whom the objects of a work were written, to delete them as the same. */
+/** Annotation with the executor that wrote the objects of the work, so that the same one deletes them. */
 export const executorAnnotation = `${ownPrefix}executor`;
-/** Generation of the work that was applied whole, see inventory.ts. */
+/** Annotation with the last generation of the work that was applied without failures, see inventory.ts. */
 export const appliedSpecAnnotation = `${ownPrefix}applied-spec`;
 
-/** OCM's hash of a hub's address. */
+/** Hashes a hub's address as OCM's agent does. */
 export function hashOfHub(url: string): string {
   return createHash('sha256').update(url).digest('hex');
 }
 
-/** A definition that is installed later is noticed within this time, and so is a right. */
+/**
+ * Milliseconds until a newly installed CustomResourceDefinition is noticed; the next constant is that for a new right.
+ */
 const missingPollMs = 10_000;
 const maxBackoffMs = 10_000;
 
@@ -115,7 +120,7 @@ export function followAppliedWorks(options: AppliedWorksOptions): AppliedWorks {
   };
 }
 
-/** What the watch says counts again once it is as new as what was written, or the object is gone. */
+/** Drops an object that was just written once the watch is as new as the object, or shows that it is gone. */
 function forgetOlder(written: Map<string, HubObject>, { type, object }: ObjectChange): void {
   const { name, uid, resourceVersion } = object.metadata;
   const ours = written.get(name);

@@ -1,4 +1,4 @@
-// What an AppliedManifestWork records, and what of it is no longer part of its work.
+// Reads the objects that an AppliedManifestWork records, and finds those that are no longer part of its work.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
@@ -12,7 +12,7 @@ export interface AppliedResource {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** '' before the object was seen: it was about to be made. */
+  /** UID of the object; '' in an entry that was recorded before the object was created. */
   readonly uid: string;
 }
 
@@ -27,7 +27,7 @@ export function recordedIn(appliedWork: HubObject): readonly AppliedResource[] {
   }));
 }
 
-/** The objects that were found after their manifests were applied. */
+/** Returns the objects that exist after their manifests were applied. */
 export function foundIn(results: readonly ManifestResult[]): readonly AppliedResource[] {
   return results.flatMap(({ meta, seen }) => {
     if (seen.state !== 'present') return [];
@@ -36,14 +36,19 @@ export function foundIn(results: readonly ManifestResult[]): readonly AppliedRes
   });
 }
 
-/** Whether every manifest was applied and every object could be read, so that what is missing is surely not wanted. */
+/**
+ * Whether every manifest was applied and every object could be read. Only then is a recorded object that is missing in
+ * the results surely unwanted.
+ */
 export function isClean(results: readonly ManifestResult[]): boolean {
   return results.every(
     ({ applied, seen }) => applied === 'done' && (seen.state === 'present' || seen.state === 'absent'),
   );
 }
 
-/** What is recorded of objects that are not among those found. A new version of a kind is the same object. */
+/**
+ * Returns the recorded objects that were not found. An object stays the same if only the version of its kind differs.
+ */
 export function untracked(
   recorded: readonly AppliedResource[],
   found: readonly AppliedResource[],
@@ -52,15 +57,15 @@ export function untracked(
   return recorded.filter((each) => !tracked.has(objectKey(each)));
 }
 
-/** Objects that may be pruned in one pass without a word of somebody. */
+/** How many objects may be deleted in one pass in any case. */
 const freely = 3;
 
-/** Whether so much would be pruned that somebody has to say that it is meant: more than half, and more than a few. */
+/** Whether so many objects would be deleted that a person has to confirm it: more than `freely`, and more than half. */
 export function isTooMuch(pruned: readonly AppliedResource[], recorded: readonly AppliedResource[]): boolean {
   return pruned.length > freely && pruned.length * 2 > recorded.length;
 }
 
-/** In the order in which OCM's agent writes them. */
+/** Sorts the objects in the order in which OCM's agent writes them. */
 export function inOrder(resources: readonly AppliedResource[]): readonly AppliedResource[] {
   const keyOf = ({ group, version, resource, namespace, name }: AppliedResource): readonly string[] => [
     group,
@@ -76,7 +81,9 @@ export function inOrder(resources: readonly AppliedResource[]): readonly Applied
   });
 }
 
-/** Generation and content of a work that was applied whole, as an AppliedManifestWork keeps it. */
+/**
+ * Identifies the state of a work that was applied without failures; an annotation of the AppliedManifestWork holds it.
+ */
 export interface AppliedSpec {
   readonly uid: string;
   readonly generation: number;
@@ -88,8 +95,8 @@ export function textOfSpec({ uid, generation, hash }: AppliedSpec): string {
 }
 
 /**
- * Whether the work is older than what was applied: the hub was restored from a backup, and objects that are missing in
- * its manifests may have been added since.
+ * Whether the work is older than the state that was applied last, as after the hub was restored from a backup. Then
+ * objects that are missing in its manifests may be wanted, since somebody added them after the backup.
  */
 export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   const [uid = '', generation = '', hash = ''] = applied.split('/');
@@ -97,7 +104,7 @@ export function isOlderThan(work: AppliedSpec, applied: string): boolean {
   return work.generation < Number(generation) || (work.generation === Number(generation) && work.hash !== hash);
 }
 
-/** When the AppliedManifestWork began to be without its work; undefined while it is not. */
+/** When the work was first found missing on the hub; undefined while the AppliedManifestWork has its work. */
 export function evictionStart(appliedWork: HubObject): string | undefined {
   const start = fieldOf(appliedWork, 'status', 'evictionStartTime');
   return typeof start === 'string' ? start : undefined;

@@ -1,5 +1,5 @@
-// After a work was applied: records its objects in the AppliedManifestWork, and deletes those that are recorded and no
-// longer part of the work. Nothing is deleted unless everything of the pass went well.
+// After a work was applied, records its objects in the AppliedManifestWork, and deletes recorded objects that are no
+// longer part of the work. Nothing is deleted unless every manifest was applied and every object read.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf, findCondition, generationOf, type Finding } from '../../controllers/conditions.ts';
@@ -31,9 +31,9 @@ export interface KeepInventoryParts extends RemoveParts {
 }
 
 /**
- * Records the objects that are about to be made, without their UIDs, so that none is lost when this process ends before
- * it has recorded them.
- * @returns the AppliedManifestWork as it is now
+ * Records the objects that are about to be created, without their UIDs, so that none is forgotten if the process ends
+ * before it has recorded them.
+ * @returns the AppliedManifestWork as it is afterwards
  * @throws HubRefusal, GatewayError
  */
 export async function announceObjects(
@@ -62,16 +62,21 @@ export async function announceObjects(
 }
 
 export interface KeptInventory {
-  /** Why something was not deleted that is no longer part of the work. */
+  /**
+   * A condition with the reason why objects that are no longer part of the work were kept; undefined when none were.
+   */
   readonly held: Finding | undefined;
-  /** Something is being deleted, or was not looked at yet. */
+  /** Whether objects are still being deleted, or have to be looked at again soon. */
   readonly isPending: boolean;
 }
 
-/** Value: the generation of the work for which everything may be pruned. */
+/**
+ * Annotation by which a person allows that any number of objects is deleted. Its value is the generation of the work
+ * for which that holds.
+ */
 const allowAnnotation = `${ownPrefix}allow-prune`;
 
-/** @throws HubRefusal, GatewayError */
+/** Records and deletes the objects of a work. @throws HubRefusal, GatewayError */
 export async function keepInventory(
   parts: KeepInventoryParts,
   results: readonly ManifestResult[],
@@ -106,7 +111,7 @@ interface Obstacle {
   readonly isPending: boolean;
 }
 
-/** What failed is tried again anyway. */
+/** Nothing is deleted in this pass: failed manifests are tried again anyway, and the next pass decides again. */
 const notYet: Obstacle = { held: undefined, isPending: false };
 
 function obstacleTo(
@@ -114,7 +119,8 @@ function obstacleTo(
   gone: readonly AppliedResource[],
   recorded: readonly AppliedResource[],
 ): Obstacle | undefined {
-  // Until the hub knows that the work was applied it may be another hub, or one that lost its state.
+  // Before the work has the condition Applied, it may belong to another hub, or to one that was restored or lost its
+  // state.
   if (findCondition(conditionsOf(work), 'Applied') === undefined) return { held: undefined, isPending: true };
   if (textAt(work, 'metadata', 'annotations', allowAnnotation) === String(generationOf(work))) return undefined;
   const allow = `set the annotation ${allowAnnotation}: "${generationOf(work)}" if they are to go`;

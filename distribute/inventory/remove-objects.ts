@@ -1,5 +1,5 @@
-// Deletes objects that an AppliedManifestWork records: only the very object by its UID, and only while that work alone
-// owns it.
+// Deletes objects that an AppliedManifestWork records. The object must have the recorded UID, and no other work may own
+// it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { OwnerReference } from '../../controllers/objects.ts';
@@ -11,25 +11,28 @@ import type { AppliedResource } from './inventory.ts';
 
 export interface RemoveParts {
   readonly kinds: Kinds;
-  /** As whom the objects were written. */
+  /** Accesses objects as the executor that wrote them. */
   readonly objects: MemberObjects;
   /**
-   * With the gateway's own credential: for objects whose executor has lost its rights since. Undefined when they are to
-   * wait for the executor's rights.
+   * Accesses objects with the gateway's own credential, to delete those whose executor lost its rights. Undefined when
+   * such objects have to wait until the executor has the rights again.
    */
   readonly ownObjects: MemberObjects | undefined;
   readonly owner: OwnerReference;
 }
 
-/** What is left after a round. */
+/** What one call of `removeObjects` left over. */
 export interface Remaining {
-  /** Being deleted, or refused; the rest is gone, or not ours. */
+  /**
+   * Objects that are still being deleted or could not be deleted. All others are gone, or are no longer owned by the
+   * work.
+   */
   readonly resources: readonly AppliedResource[];
-  /** Why some could not be deleted. */
+  /** Sentences that say why some objects could not be deleted. */
   readonly faults: readonly string[];
 }
 
-/** @throws GatewayError when the member cannot be reached */
+/** Deletes the objects, and returns what is left. @throws GatewayError when the member cannot be reached */
 export async function removeObjects(parts: RemoveParts, resources: readonly AppliedResource[]): Promise<Remaining> {
   const left: AppliedResource[] = [];
   const faults: string[] = [];
@@ -45,10 +48,10 @@ export async function removeObjects(parts: RemoveParts, resources: readonly Appl
   return { resources: left, faults };
 }
 
-/** Whether the object is still there, and is to go. */
+/** Deletes one object. Returns whether it still exists and has to go. */
 async function removeOne(parts: RemoveParts, resource: AppliedResource): Promise<boolean> {
   const kind = await kindOf(parts.kinds, resource);
-  // With a definition that is gone, all of its objects are.
+  // The member does not serve the kind any more, so its objects are gone, too.
   if (kind === undefined) return false;
   const object: ObjectName = { kind, namespace: resource.namespace, name: resource.name };
   try {
@@ -71,7 +74,7 @@ async function removeAs(
     await setOwner(objects, object, live, { owner, wanted: false, fieldManager: defaultFieldManager });
     return false;
   }
-  // Without a recorded UID, the reference to this very AppliedManifestWork says that it was made for it.
+  // Without a recorded UID, the owner reference to this AppliedManifestWork shows that the object was created for it.
   const uid = uidOf(live);
   if (recordedUid !== '' && uid !== recordedUid) return false;
   if (fieldOf(live, 'metadata', 'deletionTimestamp') === undefined) await objects.remove(object, uid);
@@ -85,7 +88,10 @@ function isDenied(error: unknown): boolean {
   );
 }
 
-/** In the version that was recorded; a version that is not served any more has the same objects in another. */
+/**
+ * Finds the kind of a recorded object. If the recorded version is not served any more, another version has the same
+ * objects.
+ */
 async function kindOf(kinds: Kinds, { group, version, resource }: AppliedResource): Promise<ServedKind | undefined> {
   return await kinds.findResource(group, version, resource);
 }

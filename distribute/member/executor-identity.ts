@@ -1,5 +1,6 @@
-// As whom the manifests of a work are written: the ServiceAccount of the member that the work names, by impersonation,
-// on the same path as requests of clients. Everything that is not surely that ServiceAccount is refused.
+// Decides as whom the manifests of a work are written: as the ServiceAccount of the member that the work names, by
+// impersonation and the same identity rules as requests of clients. Anything that is not surely that ServiceAccount is
+// refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
@@ -10,27 +11,27 @@ import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { isJsonObject } from '../../lib/objects/json-object.ts';
 
-/** As whom works without an executor are written; `gateway` is the gateway's own credential for the cluster. */
+/** Who writes works that name no executor; `gateway` is the gateway's own credential for the cluster. */
 export type DefaultExecutor = AccountName | 'deny' | 'gateway';
 
-/** As whom one work is written. */
+/** The identity that writes the objects of one work. */
 export interface Executor {
-  /** The same text for the same identity. */
+  /** The user name of the ServiceAccount, or `gateway`; equal for equal identities. */
   readonly key: string;
   readonly account: AccountName | 'gateway';
-  /** The work names it itself, so that its rights are checked before anything is written. */
+  /** Whether the work itself names the executor, so that its rights are checked before anything is written. */
   readonly isNamed: boolean;
 }
 
-/** The identity path of requests: makes of a user the one that the cluster may see. */
+/** The identity rule for requests of clients: turns a user into the one that the cluster sees. */
 export type OutgoingRule = (user: User, cluster: ClusterSpec) => User;
 
-/** The work may not be written as anybody. */
+/** No identity may write the objects of the work, and the message says why. */
 export class ExecutorRefused extends Error {
   override readonly name = 'ExecutorRefused';
 }
 
-/** @throws ExecutorRefused */
+/** Returns the executor that the work names, else the default one. @throws ExecutorRefused */
 export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor {
   const named = fieldOf(work, 'spec', 'executor', 'subject');
   if (fieldOf(work, 'spec', 'executor') === undefined) {
@@ -44,7 +45,7 @@ export function executorOf(work: HubObject, fallback: DefaultExecutor): Executor
   return executorFor({ namespace: textAt(account, 'namespace'), name: textAt(account, 'name') }, true);
 }
 
-/** @throws ExecutorRefused for a name that is not surely that of a ServiceAccount */
+/** Makes an executor of an account. @throws ExecutorRefused for a name that is not surely that of a ServiceAccount */
 export function executorFor(account: AccountName | 'gateway', isNamed: boolean): Executor {
   if (account === 'gateway') return { key: 'gateway', account, isNamed };
   const key = accountUserName(account);
@@ -54,21 +55,26 @@ export function executorFor(account: AccountName | 'gateway', isNamed: boolean):
   return { key, account, isNamed };
 }
 
-/** What an AppliedManifestWork keeps of the executor, so that its objects can be deleted as the same one. */
+/**
+ * Reads the `key` of an executor back, which an AppliedManifestWork records so that the same executor deletes its
+ * objects.
+ */
 export function executorFromKey(key: string): Executor | undefined {
   if (key === 'gateway') return executorFor('gateway', false);
   const account = splitAccountName(key);
   return account === undefined ? undefined : executorFor(account, true);
 }
 
-/** As whom requests for the executor go out. The function throws GatewayError IDENTITY_REFUSED. */
+/**
+ * Returns the identity for requests of the executor to a cluster. That function throws GatewayError IDENTITY_REFUSED.
+ */
 export function identityOf({ account }: Executor, outgoing: OutgoingRule): (cluster: ClusterSpec) => OutgoingIdentity {
   if (account === 'gateway') return () => 'self';
-  // Of the member itself, so that it is no ServiceAccount of the hub, whose names are changed on the way.
+  // The user counts as one of the member itself: names of the hub's ServiceAccounts would be changed on the way.
   const user = makeUser({ name: accountUserName(account), origin: 'operator' });
   return (cluster) => {
     const seen = outgoing(user, cluster);
-    // A rule for callers must not make somebody else of an executor.
+    // A rule that is meant for clients must not turn the executor into another user.
     if (seen.name === user.name && seen.groups.length === 0 && seen.extra.length === 0) return seen;
     throw new GatewayError(
       'IDENTITY_REFUSED',

@@ -1,5 +1,5 @@
-// Which kinds a member serves, by its discovery. What it said of a group and version is remembered; a kind that is not
-// there is asked for again, since its CustomResourceDefinition may be part of the same work.
+// Finds the kinds that a member serves, by its discovery. Answers are remembered for each group and version. A kind
+// that was missing is looked up again, since its CustomResourceDefinition may be part of the same work.
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import type { MemberClient } from './member-client.ts';
@@ -9,7 +9,7 @@ export interface ServedKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** The plural, as in paths. */
+  /** The plural name, as in API paths. */
   readonly resource: string;
   readonly isNamespaced: boolean;
   readonly isWatchable: boolean;
@@ -17,16 +17,16 @@ export interface ServedKind {
 
 export interface Kinds {
   /**
-   * Undefined when the member does not serve the kind.
-   * @throws GatewayError or MemberRefusal when it does not say
+   * Finds a kind by its name; undefined when the member does not serve it.
+   * @throws GatewayError or MemberRefusal when the member's discovery cannot be read
    */
   find(group: string, version: string, kind: string): Promise<ServedKind | undefined>;
-  /** By the plural. */
+  /** Finds a kind by its plural name; otherwise like `find`. */
   findResource(group: string, version: string, resource: string): Promise<ServedKind | undefined>;
 }
 
 const timeoutMs = 15_000;
-/** A kind that was missing is not asked for more often than this. */
+/** Milliseconds for which a missing kind is not looked up again. */
 const missingForMs = 1_000;
 const maxAgeMs = 600_000;
 

@@ -1,5 +1,5 @@
-// Requests of the executor to one member, by the same connections, credentials and breaker as requests of clients. It
-// has the form of a client of the hub, so that reflectors and writers work on a member, too.
+// Sends requests of the executor to one member, by the same connections, credentials and circuit breaker as requests of
+// clients. It has the interface of a client of the hub, so that reflectors and writers work on a member, too.
 import type { HubAnswer, HubCall, HubClient, HubStream } from '../../cache/hub/hub-types.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
@@ -11,23 +11,23 @@ import { locate, type Connections, type Target } from '../../routing/members/tar
 export interface MemberAccess {
   /** Name of the cluster in the gateway. */
   readonly cluster: string;
-  /** The present record; undefined when the cluster is not registered any more. */
+  /** Returns the present record of the cluster; undefined when the cluster is not registered any more. */
   readonly record: () => ClusterRecord | undefined;
   readonly connections: Connections;
 }
 
-/** Requests as one identity. */
+/** Sends requests to one member as one identity. */
 export interface MemberClient extends Pick<HubClient, 'open' | 'url'> {
   /** @param auditId `Audit-ID` of the request, by which the member's audit log can be compared with the gateway's */
   request(call: HubCall & { readonly auditId?: string }): Promise<HubAnswer>;
 }
 
-/** As much as a list of a member may be long; more is refused, so that one member cannot fill the memory. */
+/** Most bytes of an answer of a member; longer answers are refused, so that one member cannot fill the memory. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /**
- * @param identityOf decides as whom a request goes out, for each request anew
- * Every request throws GatewayError when no answer came, or the identity must not be sent.
+ * Makes a client whose requests throw GatewayError when no answer comes or the identity must not be sent.
+ * @param identityOf called for each request to decide as whom it is sent
  */
 export function makeMemberClient(
   { cluster, record, connections }: MemberAccess,

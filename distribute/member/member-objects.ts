@@ -1,4 +1,4 @@
-// Reads and writes objects of one member as one identity. Every write is told to the audit log before it is sent.
+// Reads and writes objects of one member as one identity. The audit log gets every write before it is sent.
 import { randomUUID } from 'node:crypto';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 import type { ServedKind } from './kinds.ts';
 import type { MemberClient } from './member-client.ts';
 
-/** The member answered, and not as hoped. The message is the member's own. */
+/** The member answered with an error status; the message is the member's own. */
 export class MemberRefusal extends Error {
   override readonly name = 'MemberRefusal';
   readonly status: number;
@@ -22,7 +22,7 @@ export class MemberRefusal extends Error {
 /** One object of a member. */
 export interface ObjectName {
   readonly kind: ServedKind;
-  /** '' for kinds without namespaces. */
+  /** Namespace of the object; '' for kinds without namespaces. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -36,21 +36,21 @@ export interface MemberWrite {
 }
 
 /**
- * Called before each write; the function it returns is called with the status of the answer, 0 without one.
+ * Called before each write. The returned function is called with the HTTP status of the answer; 0 means no answer.
  * @throws GatewayError (or rejects) when the write must not be sent
  */
 export type OnWrite = (write: MemberWrite) => Promise<(status: number) => void>;
 
-/** Every method throws MemberRefusal, or GatewayError without an answer. */
+/** Every method throws MemberRefusal, or GatewayError when no answer came. */
 export interface MemberObjects {
   get(object: ObjectName): Promise<JsonObject | undefined>;
   create(object: ObjectName, body: JsonObject): Promise<JsonObject>;
   update(object: ObjectName, body: JsonObject): Promise<JsonObject>;
-  /** @param type of the patch, such as `merge` */
+  /** Changes an object by a patch, whose `type` is one such as `merge`. */
   patch(object: ObjectName, patch: Patch): Promise<JsonObject>;
-  /** Deletes this very object, in the background. One that is gone, or is another by now, is no error. */
+  /** Deletes the object with this UID, in the background. An object that is gone or has another UID is no error. */
   remove(object: ObjectName, uid: string): Promise<void>;
-  /** Whether the identity may do that, by a SelfSubjectAccessReview. */
+  /** Whether the identity may use the verb on the object, by a SelfSubjectAccessReview. */
   may(verb: string, object: ObjectName): Promise<boolean>;
 }
 
@@ -68,7 +68,7 @@ const contentTypes = {
   apply: 'application/apply-patch+yaml',
 } as const;
 
-/** @param fieldManager of objects that are created and updated */
+/** Makes the access to objects. @param fieldManager name under which creates and updates appear in `managedFields` */
 export function makeMemberObjects(client: MemberClient, fieldManager: string, onWrite: OnWrite): MemberObjects {
   const write = async (
     verb: MemberWrite['verb'],
@@ -128,7 +128,7 @@ export function makeMemberObjects(client: MemberClient, fieldManager: string, on
   };
 }
 
-/** 404 of the object itself; one of a type that is not served any more counts as well. */
+/** Whether the member answered 404: the object does not exist, or its type is no longer served. */
 function isNotFound({ status }: HubAnswer): boolean {
   return status === 404;
 }
@@ -143,7 +143,7 @@ function pathOf({ kind, namespace, name }: ObjectName, query: Readonly<Record<st
   return `${collection}${name === '' ? '' : `/${encodeURIComponent(name)}`}${parameters === '' ? '' : `?${parameters}`}`;
 }
 
-/** @throws MemberRefusal for any status that is no success */
+/** Returns the object in an answer. @throws MemberRefusal for any status that is no success */
 function read({ status, body }: HubAnswer): JsonObject {
   let parsed: unknown;
   try {

@@ -1,4 +1,5 @@
-// Everything one cluster's works need of their member: clients by executor, its kinds, and watches of the objects.
+// Everything that the works of one cluster need of their member: a client for each executor, the served kinds, and
+// watches of objects.
 import type { ReflectorTiming } from '../../cache/hub/reflector-types.ts';
 import type { WatchedResource } from '../../cache/hub/hub-types.ts';
 import { makeFollowedTypes, type FollowedTypes } from '../../controllers/hub/followed-types.ts';
@@ -8,14 +9,14 @@ import { makeKinds, type Kinds } from './kinds.ts';
 import { makeMemberClient, type MemberAccess, type MemberClient } from './member-client.ts';
 import { makeMemberObjects, type MemberObjects, type MemberWrite, type ObjectName } from './member-objects.ts';
 
-/** The work for which something is written. */
+/** Identifies the work for which an object is written. */
 export interface WorkReference {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** A write to a member, as the audit log sees it. */
+/** A write to a member, with what the audit log records about it. */
 export interface WorkWrite extends MemberWrite {
   readonly cluster: string;
   /** User name of the executor; undefined for the gateway's own credential. */
@@ -26,7 +27,7 @@ export interface WorkWrite extends MemberWrite {
 export interface SessionParts extends MemberAccess {
   readonly outgoing: OutgoingRule;
   readonly onWrite: (write: WorkWrite) => Promise<(status: number) => void>;
-  /** An object may have changed. */
+  /** Called when objects of a watched type may have changed. */
   readonly onObjects: (type: WatchedResource, keys: readonly string[]) => void;
   readonly onError: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
@@ -42,7 +43,7 @@ const ownCredential = 'gateway';
 export class MemberSession {
   readonly #parts: SessionParts;
   readonly #executors = new Map<string, AsExecutor>();
-  /** With the gateway's own credential. */
+  /** Sends requests with the gateway's own credential. */
   readonly own: MemberClient;
   readonly kinds: Kinds;
 
@@ -52,7 +53,7 @@ export class MemberSession {
     this.kinds = makeKinds(this.own);
   }
 
-  /** Objects as the executor reads and writes them, for one work. */
+  /** Returns access to objects as the executor, for one work. */
   objects(executor: Executor, work: WorkReference): MemberObjects {
     const { cluster, onWrite } = this.#parts;
     const name = executor.key === ownCredential ? undefined : executor.key;
@@ -61,13 +62,16 @@ export class MemberSession {
     );
   }
 
-  /** Follows these objects for the work from now on, as its executor; an empty list ends it. */
+  /** Watches the collections of the objects for a work, as its executor. An empty list ends these watches. */
   follow(executor: Executor | undefined, work: string, objects: readonly ObjectName[]): void {
     if (executor !== undefined) this.#as(executor).types.use(work, collectionsOf(objects));
     for (const [key, { types }] of this.#executors) if (key !== executor?.key) types.use(work, []);
   }
 
-  /** `resourceVersion` of an object by its watch; 'absent' when there is none, undefined when it is not known. */
+  /**
+   * Returns the `resourceVersion` that the watch shows for an object; 'absent' when there is none, undefined if not
+   * watched yet.
+   */
   versionOf(executor: Executor, object: ObjectName): string | undefined {
     const { types } = this.#as(executor);
     const type = collectionOf(object);
@@ -77,13 +81,13 @@ export class MemberSession {
     return types.objects(type)?.get(key)?.metadata.resourceVersion ?? 'absent';
   }
 
-  /** Whether changes of the object are told, or will be as soon as its collection is followed. */
+  /** Whether the watch reports changes of the object, or will do so as soon as its collection is watched. */
   isFollowable(executor: Executor, object: ObjectName): boolean {
     const state = this.#as(executor).types.state(collectionOf(object));
     return object.kind.isWatchable && state?.fault === undefined;
   }
 
-  /** The works that follow a collection. */
+  /** Names of the works that have objects in a collection. */
   worksOf(type: WatchedResource): ReadonlySet<string> {
     return new Set([...this.#executors.values()].flatMap(({ types }) => types.usersOf(type)));
   }

@@ -1,4 +1,4 @@
-// In which order the manifests of a work are applied: what others need comes first, as in OCM's agent.
+// The order in which the manifests of a work are applied. As in OCM's agent, kinds that others need come first.
 const ranks: readonly (readonly string[])[] = [
   ['PriorityClass', 'Namespace', 'CustomResourceDefinition', 'StorageClass', 'PersistentVolume', 'PodSecurityPolicy'],
   ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
@@ -29,7 +29,7 @@ const rankOf = new Map(ranks.flatMap((kinds, rank) => kinds.map((kind) => [kind,
 
 /**
  * Groups of manifests, to be applied one group after the other. The members of a group do not depend on each other.
- * Kinds that are not known here come last, each as a group of its own in the order of the work.
+ * Kinds that `ranks` does not list come last, each as a group of its own in the order of the work.
  */
 export function inApplyOrder<T extends { readonly meta: { readonly kind: string } }>(
   manifests: readonly T[],

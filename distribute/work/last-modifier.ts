@@ -1,4 +1,4 @@
-// Who changed a work last, as an admission policy of the hub wrote it down.
+// Reads who last changed a work, which an admission policy of the hub records in an annotation.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { ownPrefix } from './manifest-work.ts';
@@ -10,10 +10,13 @@ export interface Modifier {
   readonly groups: readonly string[];
 }
 
-/** JSON `{"user": …, "groups": […]}`. The hub's policy lets nobody write another user than the one of the request. */
+/**
+ * Annotation with JSON `{"user": …, "groups": […]}`. The hub's policy refuses any user but the one who sends the
+ * request.
+ */
 export const modifierAnnotation = `${ownPrefix}last-modifier`;
 
-/** Undefined when nobody wrote it down; a fault when it cannot be read. */
+/** Returns the recorded user; undefined when none is recorded, a fault when the annotation cannot be read. */
 export function lastModifierOf(work: HubObject): Modifier | { readonly fault: string } | undefined {
   const text = textAt(work, 'metadata', 'annotations', modifierAnnotation);
   if (text === '') return undefined;

@@ -1,20 +1,21 @@
-// What a work says about single manifests: how they are updated, what of them is fed back, and who owns them.
+// Reads what a work configures for single manifests: update strategy, feedback rules, and whether the work owns the
+// object.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
 import { objectAt, type ResourceMeta } from './manifest-work.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 
-/** Fields that server-side apply leaves alone. */
+/** Fields of an object that server-side apply leaves to other managers. */
 export interface IgnoredFields {
-  /** From the object's creation on, or until the work changes. */
+  /** `OnSpokePresent`: left alone once the object exists. `OnSpokeChange`: left alone until the work changes. */
   readonly condition: 'OnSpokePresent' | 'OnSpokeChange';
   readonly jsonPaths: readonly string[];
   readonly jsonPointers: readonly string[];
   readonly jqPathExpressions: readonly string[];
 }
 
-/** How an object is kept as its manifest says. */
+/** The update strategy of a manifest: how its object is created and kept up to date. */
 export interface UpdateStrategy {
   readonly type: 'Update' | 'CreateOnly' | 'ServerSideApply' | 'ReadOnly';
   readonly force: boolean;
@@ -22,14 +23,14 @@ export interface UpdateStrategy {
   readonly ignoreFields: readonly IgnoredFields[];
 }
 
-/** Of each field, what the first entry of `manifestConfigs` says that matches and has it. */
+/** The configuration of one manifest. Each field is from the first matching entry of `manifestConfigs` that has it. */
 export interface ManifestConfig {
   readonly strategy: UpdateStrategy;
   readonly feedbackRules: readonly unknown[];
   readonly conditionRules: readonly unknown[];
 }
 
-/** Name of our entry in `managedFields`, as OCM's agent has it. */
+/** The executor's field manager, as `managedFields` of objects show it; OCM's agent uses the same name. */
 export const defaultFieldManager = 'work-agent';
 
 export function configOf(work: HubObject, meta: ResourceMeta): ManifestConfig {
@@ -73,7 +74,7 @@ function isFor(entry: unknown, meta: ResourceMeta): boolean {
   );
 }
 
-/** Whether the text is as the pattern says, in which `*` stands for any run of characters. */
+/** Whether the text matches the pattern, in which `*` stands for any characters. */
 export function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   if (rest.length === 0) return first === text;
@@ -88,7 +89,7 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - last.length >= at && text.endsWith(last);
 }
 
-/** Whether the work owns the object, so that it is deleted with it. */
+/** Whether the work owns the object, so that the object is deleted with the work. */
 export function isOwned(work: HubObject, meta: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>): boolean {
   const policy = textAt(work, 'spec', 'deleteOption', 'propagationPolicy');
   if (policy === 'Orphan') return false;

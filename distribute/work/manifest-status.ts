@@ -1,5 +1,5 @@
-// The entry of one manifest in the status of its work. Types, reasons and messages are those of OCM's agent, since
-// programs on the hub read them.
+// Makes the entry of one manifest in the status of its work. Types, reasons and messages are those of OCM's agent,
+// since programs on the hub read them.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, withConditions, type Condition, type Finding } from '../../controllers/conditions.ts';
@@ -12,19 +12,19 @@ import { type JsonObject } from '../../lib/objects/json-object.ts';
 /** What was read from an object by the rules of its work. */
 export interface Observation {
   readonly feedback: Feedback;
-  /** Conditions by `conditionRules`. */
+  /** Conditions that the work's `conditionRules` give for the object. */
   readonly rules: readonly Finding[];
   readonly readiness: Readiness;
 }
 
 export interface Feedback {
-  /** As in `statusFeedback.values`. */
+  /** Entries for `statusFeedback.values`. */
   readonly values: readonly JsonObject[];
-  /** Undefined without rules. */
+  /** What the condition StatusFeedbackSynced says; undefined when the work has no feedback rules for the object. */
   readonly outcome: { readonly fault: string | undefined } | undefined;
 }
 
-/** How an object was found after its manifest was applied. */
+/** In which state an object was found after its manifest was applied. */
 export type Seen =
   | { readonly state: 'present'; readonly uid: string; readonly observation: Observation }
   | { readonly state: 'absent' }
@@ -32,7 +32,7 @@ export type Seen =
   /** The member does not serve the kind, so that nothing can be read. */
   | { readonly state: 'unserved' };
 
-/** What became of one manifest. */
+/** The result for one manifest after the work was applied. */
 export interface ManifestResult {
   readonly meta: ResourceMeta;
   /** `kept`: nothing was applied, because the work is complete. */
@@ -47,10 +47,12 @@ export interface ManifestEntry {
   readonly conditions: readonly Condition[];
 }
 
-/** Conditions by rules have reasons that begin so. */
+/** Beginning of the reasons of all conditions that come from `conditionRules`. */
 export const rulePrefix = 'ConditionRule';
 
-/** The entries in the order of the manifests, with what the work's status said of them before. */
+/**
+ * Makes the entries in the order of the manifests. Unchanged conditions keep their times from the work's old status.
+ */
 export function entriesOf(
   work: HubObject,
   results: readonly ManifestResult[],
@@ -70,7 +72,7 @@ function entryOf(
   const oldValues = listAt(before, 'statusFeedback', 'values') as readonly JsonObject[];
   let conditions = conditionsIn(before);
   if (applied !== 'kept') {
-    // A result of another generation of the work is a new one, with a time of its own.
+    // When the generation of the work has changed, the condition Applied gets a new time.
     const current = conditions.filter((each) => each.type !== 'Applied' || each.observedGeneration === generation);
     conditions = withConditions(current, [appliedFinding(applied)], generation);
   }
@@ -90,7 +92,7 @@ function feedbackField(values: readonly JsonObject[]): ManifestEntry['statusFeed
   return values.length === 0 ? {} : { values };
 }
 
-/** Finds the entry of the same object: with the same ordinal, or the only one of that object. */
+/** Finds the old entry of an object: the one with the same ordinal, or the only one for that object. */
 function makeEntryFinder(entries: readonly unknown[]): (meta: ResourceMeta) => unknown {
   const exact = new Map<string, unknown>();
   const alone = new Map<string, unknown>();

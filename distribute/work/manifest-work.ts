@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts'
 const group = 'work.open-cluster-management.io';
 export const workApiVersion = `${group}/v1`;
 export const manifestWorks: ResourceType = { group, version: 'v1', resource: 'manifestworks' };
-/** On the member: what was applied for a work. */
+/** Type of the object on the member that records what was applied for a work. */
 export const appliedWorks: ResourceType = { group, version: 'v1', resource: 'appliedmanifestworks' };
 
 export const workFinalizer = 'cluster.open-cluster-management.io/manifest-work-cleanup';
@@ -16,7 +16,7 @@ export const appliedWorkFinalizer = 'cluster.open-cluster-management.io/applied-
 /** Label of works that a ManifestWorkReplicaSet made. */
 export const replicaSetLabel = `${group}/manifestworkreplicaset`;
 
-/** Prefix of our own annotations and conditions. */
+/** Prefix of the gateway's own annotations and condition types. */
 export const ownPrefix = 'gateway.portcullis.io/';
 
 /** `status.resourceStatus.manifests[].resourceMeta` of a work. */
@@ -29,11 +29,11 @@ export interface ResourceMeta {
   /** The plural; '' while the member does not serve the kind. */
   readonly resource: string;
   readonly name: string;
-  /** '' for kinds without namespaces. */
+  /** Namespace of the object; '' for kinds without namespaces. */
   readonly namespace: string;
 }
 
-/** The object, or an empty one where there is none at the path. */
+/** Returns the object at the path, or an empty object if there is none. */
 export function objectAt(value: unknown, ...path: readonly string[]): JsonObject {
   const found = fieldOf(value, ...path);
   return isJsonObject(found) ? found : {};
@@ -44,7 +44,7 @@ export function manifestsOf(work: HubObject): readonly unknown[] {
   return listAt(work, 'spec', 'workload', 'manifests');
 }
 
-/** A manifest's kind and name. */
+/** Reads the group, version, kind and name of a manifest. `ordinal` is its index in the work. */
 export function metaOf(ordinal: number, manifest: JsonObject): ResourceMeta {
   const [group, version] = splitApiVersion(textAt(manifest, 'apiVersion'));
   return {
@@ -63,12 +63,14 @@ export function splitApiVersion(apiVersion: string): readonly [group: string, ve
   return slash < 0 ? ['', apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
 }
 
-/** Key of an object in one cluster, the same in every version of its kind. */
+/**
+ * Key of an object in one cluster. It leaves out the version, so that it stays the same in every version of the kind.
+ */
 export function objectKey({ group, resource, namespace, name }: Omit<ResourceMeta, 'ordinal' | 'kind' | 'version'>) {
   return `${resource}.${group}/${namespace}/${name}`;
 }
 
-/** A kind with its group, such as `Deployment.apps`. */
+/** Returns the kind of an object with its group, such as `Deployment.apps`. */
 export function groupKindIn(object: JsonObject): string {
   return groupKindOf({ apiVersion: textAt(object, 'apiVersion'), kind: textAt(object, 'kind') });
 }

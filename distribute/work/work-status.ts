@@ -1,4 +1,4 @@
-// The status of a work: one entry a manifest, and conditions that sum the entries up.
+// Makes the status of a work: one entry for each manifest, and conditions that sum the entries up.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import {
   conditionsOf,
@@ -18,8 +18,8 @@ export interface WorkStatus {
 }
 
 /**
- * The status after a work was looked at.
- * @param own conditions of the gateway; of its types, those that are not among them are taken away
+ * Returns the status of a work after its manifests were applied.
+ * @param own the gateway's own conditions; conditions of its types that are not in this list are removed
  */
 export function statusOf(work: HubObject, results: readonly ManifestResult[], own: readonly Finding[]): WorkStatus {
   const generation = generationOf(work);
@@ -43,7 +43,9 @@ export function statusOf(work: HubObject, results: readonly ManifestResult[], ow
   return { conditions: withConditions(kept, found, generation), resourceStatus: { manifests } };
 }
 
-/** The conditions of a work at which nothing else is known: its cluster cannot be reached, or it is refused. */
+/**
+ * Returns the conditions of a work that was not applied, because its cluster cannot be reached or the work is refused.
+ */
 export function withOwnConditions(work: HubObject, own: readonly Finding[]): readonly Condition[] {
   const kept = conditionsOf(work).filter(
     ({ type }) => !type.startsWith(ownPrefix) || own.some((each) => each.type === type),
@@ -65,12 +67,14 @@ function appliedFinding(results: readonly ManifestResult[]): Finding {
   return { type, status: 'True', reason: 'AppliedManifestWorkComplete', message: 'Apply manifest work complete' };
 }
 
-/** OCM names these reasons; what it tells rollouts is left to rules there. */
+/**
+ * Reason of the condition Degraded. OCM's API names such reasons; the rules of a rollout decide what follows from them.
+ */
 const degradedReason = 'Failed';
 
 /**
- * Whether the objects do what they were applied for, by the rules of kstatus. A ManifestWorkReplicaSet goes on to the
- * next clusters when a work does not progress any more.
+ * Tells by the rules of kstatus whether the objects are ready. A ManifestWorkReplicaSet goes on with the next clusters
+ * once the condition Progressing of a work is no longer True.
  */
 function progressFindings(results: readonly ManifestResult[]): readonly Finding[] {
   const unready = results.flatMap(({ meta, seen }) => {
@@ -104,12 +108,12 @@ function availableFinding(manifests: readonly ManifestEntry[]): Finding {
   const reason = 'ResourcesStatusUnknown';
   if (counts.Unknown > 0)
     return { type, status: 'Unknown', reason, message: `${counts.Unknown} ${of} have unknown status` };
-  // With the blank at its end, as OCM has it.
+  // OCM's agent has the blank at the end of this message, too.
   if (counts.True === 0) return { type, status: 'Unknown', reason, message: 'cannot get any available resource ' };
   return { type, status: 'True', reason: 'ResourcesAvailable', message: 'All resources are available' };
 }
 
-/** For each type of condition that rules made, one condition of the work. */
+/** Sums up the conditions that rules gave for manifests: one condition of the work for each type. */
 function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
   const byRules = manifests.flatMap(({ conditions }) =>
     conditions.filter(({ reason }) => reason.startsWith(rulePrefix)),
@@ -125,7 +129,7 @@ function ruleFindings(manifests: readonly ManifestEntry[]): readonly Finding[] {
 }
 
 function worstOf(type: string, counts: Readonly<Record<ConditionStatus, number>>): ConditionStatus {
-  // One manifest that progresses is enough.
+  // The work counts as progressing if one of its manifests does.
   if (type === 'Progressing') return counts.True > 0 ? 'True' : counts.Unknown > 0 ? 'Unknown' : 'False';
   return counts.False > 0 ? 'False' : counts.Unknown > 0 ? 'Unknown' : 'True';
 }

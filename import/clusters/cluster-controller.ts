@@ -1,5 +1,5 @@
-// Looks after PediaClusters as Clusterpedia's clustersynchro-manager does: their finalizer, their status, and which of
-// several groups of gateways has them.
+// Reconciles PediaClusters as Clusterpedia's clustersynchro-manager does: their finalizer, their status, and the shard
+// (a group of gateways) that has them.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
@@ -15,7 +15,7 @@ export interface ClusterControllerParts {
   readonly pediaClusters: () => HubObjects;
   readonly syncResources: () => HubObjects;
   readonly clusters: ImportedClusters;
-  /** Of this gateway; '' for none. */
+  /** Shard of this gateway, which reconciles only PediaClusters of the same shard; '' for those without a shard. */
   readonly shardingName: string;
 }
 
@@ -34,7 +34,7 @@ export function makeClusterController(parts: ClusterControllerParts): ClusterCon
       if (cluster === undefined || (shardOf(cluster) ?? textAt(cluster, 'spec', 'shardingName')) !== shardingName)
         return 'done';
       if (isDeleting(cluster)) {
-        // The gateway has not noticed yet, and would go on following it.
+        // The gateway still follows the cluster, because it has not seen the deletion yet.
         if (clusters.facts(cluster) !== undefined) return { afterMs: noticedMs };
         await clusters.rowsGone(name);
         await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: false });
@@ -42,7 +42,7 @@ export function makeClusterController(parts: ClusterControllerParts): ClusterCon
       }
       await setFinalizer(writer, pediaClusters, cluster, { finalizer, wanted: true });
       if (textAt(cluster, 'spec', 'shardingName') !== shardingName) {
-        // Others take it once the name is gone from the status.
+        // The PediaCluster was moved to another shard, which takes it once the name is removed from the status.
         await writer.patch(pediaClusters, cluster, { status: { shardingName: null } }, '/status');
         return 'done';
       }

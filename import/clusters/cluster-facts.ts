@@ -1,8 +1,8 @@
-// What a PediaCluster's status is made of: what the gateway knows of the cluster, in the words of this room, so that it
-// knows nothing of the index and of probes.
+// What the gateway knows of a cluster, for the status of its PediaCluster. These types keep the controllers independent
+// of the index and of health probes.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 
-/** How one type of a cluster is followed. */
+/** State of the synchronisation of one resource type of a cluster. */
 export interface SyncedType {
   readonly group: string;
   readonly version: string;
@@ -12,41 +12,46 @@ export interface SyncedType {
   readonly status: 'Pending' | 'Syncing' | 'Stop' | 'Error' | 'Unknown';
   readonly reason: string;
   readonly message: string;
-  /** The first list is being read. */
+  /** True while the type is listed for the first time. */
   readonly initialListPhase: boolean;
 }
 
 export interface ClusterFacts {
-  /** Why it cannot be used as it is written; undefined when it can. */
+  /** The reason why the gateway cannot use the PediaCluster as it is written; undefined when it can. */
   readonly problem: string | undefined;
-  /** The name of the same cluster in the index, where another object had registered it before. */
+  /**
+   * Name of the same cluster in the index, if another object had registered the cluster before; otherwise undefined.
+   */
   readonly sameAs?: string | undefined;
-  /** Its address; '' while unknown. */
+  /** Address of the cluster's API server; '' while unknown. */
   readonly apiserver: string;
-  /** Its `gitVersion`; '' while unknown. */
+  /** `gitVersion` of the cluster's API server; '' while unknown. */
   readonly version: string;
-  /** Whether it answers; undefined before it was asked. */
+  /** Result of the latest health probe; undefined before the first one. */
   readonly health: { readonly isHealthy: boolean; readonly message: string } | undefined;
-  /** How it is followed; undefined before that has begun. */
+  /** State of the cluster's synchronisation into the index; undefined before it has begun. */
   readonly sync:
     | {
-        /** It was reached and told who it is. */
+        /** True once the gateway has reached the cluster and knows its identity. */
         readonly isRunning: boolean;
-        /** In the way of all types; '' for nothing. */
+        /** The reason why no type of the cluster can be synchronised; '' when there is none. */
         readonly fault: string;
         readonly types: readonly SyncedType[];
-        /** What was asked for and cannot be had, in words. */
+        /** Messages about types that were asked for and cannot be synchronised. */
         readonly refused: readonly string[];
       }
     | undefined;
 }
 
-/** The clusters of this gateway. */
+/** Gives the controllers what the gateway knows of its clusters. */
 export interface ImportedClusters {
-  /** Undefined while the gateway has not taken the PediaCluster in. */
+  /** Returns the facts about a cluster; undefined while the gateway has not registered the PediaCluster yet. */
   facts(pediaCluster: HubObject): ClusterFacts | undefined;
-  /** Calls the listener with the name of a PediaCluster that changed, undefined for any. Returns the way to end it. */
+  /**
+   * Calls the listener with the name of each PediaCluster whose facts changed; undefined stands for all. The returned
+   * function ends that.
+   */
   onChange(listener: (name: string | undefined) => void): () => void;
-  /** Resolves when no rows are left of what had this name. */
+  /** Resolves when the index has no rows of a cluster with this name any more. */
   rowsGone(name: string): Promise<void>;
 }

@@ -1,16 +1,16 @@
-// The status of a PediaCluster, with the conditions, reasons and sentences that Clusterpedia's tools wait for.
+// Makes the status of a PediaCluster, with the conditions, reasons and messages that Clusterpedia's tools wait for.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import type { ClusterFacts, SyncedType } from './cluster-facts.ts';
 
-/** Clusterpedia's warning about a `syncResourcesRefName` that leads nowhere. */
+/** Clusterpedia's message when `syncResourcesRefName` names no existing ClusterSyncResources. */
 const missingReference = 'Warning: sync resource ref is not found';
 
 /**
- * The whole status.
- * @param syncResources the ClusterSyncResources that it names; undefined when there is none
+ * Returns the whole status of a PediaCluster.
+ * @param syncResources the ClusterSyncResources that the PediaCluster names; undefined when it does not exist
  */
 export function statusOf(
   cluster: HubObject,
@@ -22,13 +22,13 @@ export function statusOf(
   const running = runningOf(validated, facts);
   const healthy = healthyOf(running, facts);
   const found = [validated, running, healthy, readyOf([validated, running, healthy])];
-  // What is not known now stays as it was.
+  // A value that is unknown now keeps what the status has already.
   const apiserver = facts.apiserver || textAt(cluster, 'spec', 'apiserver') || textAt(cluster, 'status', 'apiserver');
   const version = facts.version || textAt(cluster, 'status', 'version');
   return {
     ...(apiserver === '' ? {} : { apiserver }),
     ...(version === '' ? {} : { version }),
-    // As Clusterpedia: not before it is followed for the first time.
+    // As in Clusterpedia, the shard is written once the cluster has been synchronised for the first time.
     ...(running.status === 'True' || shardOf(cluster) !== undefined ? { shardingName } : {}),
     conditions: withConditions(conditionsOf(cluster), found, generationOf(cluster)),
     syncResources: syncedGroups(cluster, facts.sync?.types ?? [], syncResources),
@@ -80,7 +80,7 @@ function readyOf(conditions: readonly Finding[]): Finding {
   return { type: 'Ready', status: 'False', reason: 'NotReady', message };
 }
 
-/** Groups in the order in which they are configured, with their types; a type keeps the time of its last change. */
+/** Lists the types by group, in the order of the configuration. A type keeps the time of its last change. */
 function syncedGroups(
   cluster: HubObject,
   types: readonly SyncedType[],
@@ -93,7 +93,8 @@ function syncedGroups(
     const index = named.findIndex((name) => name === resource || name === kind.toLowerCase());
     return index < 0 ? named.length : index;
   };
-  // Events that are indexed for eventsInvolvedResources are no type of Clusterpedia's.
+  // Events that are indexed only for `eventsInvolvedResources` are left out, since Clusterpedia does not know that
+  // field.
   const isShown = (type: SyncedType): boolean => type.kind !== 'Event' || place(type) < named.length;
   return groups.flatMap((group) => {
     const own = types.filter((type) => type.group === group && isShown(type)).toSorted((a, b) => place(a) - place(b));
@@ -118,7 +119,7 @@ function syncedResource(type: SyncedType, before: { readonly status: string; rea
   return { name, kind, namespaced, syncConditions: [condition] };
 }
 
-/** What the status says of a type now. */
+/** Returns the status and time that the PediaCluster's status holds for a type now. */
 function timesOf(
   cluster: HubObject,
   { group, resource }: SyncedType,
@@ -129,7 +130,7 @@ function timesOf(
   return { status: textAt(condition, 'status'), time: textAt(condition, 'lastTransitionTime') };
 }
 
-/** The name in the status; undefined when nobody has taken the cluster. */
+/** Returns the shard in the status; undefined when no gateway has taken the cluster yet. */
 export function shardOf(cluster: HubObject): string | undefined {
   const name = fieldOf(cluster, 'status', 'shardingName');
   return typeof name === 'string' ? name : undefined;

@@ -1,5 +1,5 @@
-// Clusterpedia's four types as CustomResourceDefinitions. They equal Clusterpedia's own in fields, types, columns and
-// subresources, so that either program can be installed beside the other's objects.
+// Defines Clusterpedia's four types as CustomResourceDefinitions. Fields, types, columns and subresources equal
+// Clusterpedia's own, so that Clusterpedia and the gateway can each use objects that the other one wrote.
 import {
   bytes,
   column,
@@ -166,7 +166,7 @@ const pediaClusterLifecycle = definitionOf({
   status: record({ conditions, references: list(dependency) }),
 });
 
-/** All four, in the order of their names. */
+/** All four definitions, sorted by name. */
 export const clusterpediaDefinitions: readonly CustomResourceDefinition[] = [
   clusterImportPolicy,
   clusterSyncResources,

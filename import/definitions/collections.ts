@@ -1,5 +1,5 @@
-// The CustomResourceDefinition of CollectionResource: which types a collection of the index has. Its fields are those
-// of Clusterpedia's object of that name. The group is another one, since an aggregated API serves clusterpedia.io.
+// Defines CollectionResource, whose objects say which types a collection of the index has. The fields are those of
+// Clusterpedia's type of that name. The API group is another one, since an aggregated API serves clusterpedia.io.
 import { definitionOf, list, record, text, type CustomResourceDefinition } from './schema.ts';
 
 const resourceType = record(

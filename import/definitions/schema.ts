@@ -1,6 +1,6 @@
-// Parts of which the schemas of Clusterpedia's types are built, and the shape of a CustomResourceDefinition.
+// Functions that build the schemas of Clusterpedia's types, and the type of a CustomResourceDefinition.
 
-/** JSONSchemaProps of apiextensions.k8s.io/v1, as far as it is used here. */
+/** A JSONSchemaProps of apiextensions.k8s.io/v1; only these values of `type` are used. */
 export interface Schema {
   readonly type: 'object' | 'array' | 'string' | 'boolean' | 'integer';
   readonly [field: string]: unknown;
@@ -8,11 +8,11 @@ export interface Schema {
 
 export const text: Schema = { type: 'string' };
 export const flag: Schema = { type: 'boolean' };
-/** Base64 in JSON. */
+/** Schema of bytes, which JSON holds as base64. */
 export const bytes: Schema = { type: 'string', format: 'byte' };
 export const time: Schema = { type: 'string', format: 'date-time' };
 
-/** An object; `required` names what must be given. */
+/** Schema of an object; `required` names the fields that must be given. */
 export function record(properties: Readonly<Record<string, Schema>>, ...required: readonly string[]): Schema {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required: required.toSorted() }) };
 }
@@ -21,14 +21,14 @@ export function list(items: Schema, more: object = {}): Schema {
   return { type: 'array', items, ...more };
 }
 
-/** A list in which no two items have the same `key`. */
+/** Schema of a list in which no two items have the same value in the field `key`. */
 export function keyedList(key: string, items: Schema): Schema {
   return list(items, { 'x-kubernetes-list-map-keys': [key], 'x-kubernetes-list-type': 'map' });
 }
 
 const dnsLabel = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 
-/** A list of metav1.Condition. */
+/** Schema of a list of metav1.Condition. */
 export const conditions: Schema = list(
   record(
     {
@@ -56,14 +56,14 @@ export interface Column {
   readonly name: string;
   readonly type: 'string';
   readonly jsonPath: string;
-  /** Above 0: only with `-o wide`. */
+  /** Above 0, the column is shown only by `-o wide`. */
   readonly priority?: number;
 }
 
 /** Priority of the columns that only `-o wide` shows. */
 const wide = 10;
 
-/** @param field what is shown of the condition, with the name of its type as the title */
+/** Makes a column for the condition of this type. @param field the field of the condition that the column shows */
 export function conditionColumn(type: string, field: 'status' | 'reason', shown: 'always' | 'wide' = 'always'): Column {
   return column(type, `.status.conditions[?(@.type == '${type}')].${field}`, shown);
 }
@@ -72,22 +72,22 @@ export function column(name: string, jsonPath: string, shown: 'always' | 'wide' 
   return { name, type: 'string', jsonPath, ...(shown === 'wide' ? { priority: wide } : {}) };
 }
 
-/** What tells one cluster-scoped type from another. */
+/** What a CustomResourceDefinition for a cluster-scoped type is made of. */
 export interface TypeDefinition {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
-  /** The kind in lower case unless said otherwise. */
+  /** Defaults to the kind in lower case. */
   readonly singular?: string;
   readonly columns?: readonly Column[];
   readonly spec?: Schema;
-  /** Fields beside `spec` and `status`, and which of them must be given. */
+  /** Schemas of fields beside `spec` and `status`; `required` names the fields that must be given. */
   readonly fields?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
-  /** Rules in CEL about the whole object. */
+  /** Validation rules in CEL for the whole object. */
   readonly validations?: readonly { readonly rule: string; readonly message: string }[];
-  /** With a status subresource; absent: no status. */
+  /** Schema of the status, which gets a status subresource; undefined for a type without status. */
   readonly status?: Schema;
 }
 

@@ -1,31 +1,31 @@
-// Which version of a type the hub serves. What it said is remembered for each group until the group changes or
-// `maxAgeMs` are over, since every policy asks at every change of its sources.
+// Finds out which version of a type the hub serves. Answers are remembered for each group until the group changes or
+// `maxAgeMs` have passed, since every policy asks at every change of its source objects.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
 import { type ResourceType } from '../../controllers/objects.ts';
 
-/** A type as a policy names it. */
+/** A type as a policy names it, which may leave out the version. */
 export interface WantedType {
   readonly group: string;
-  /** Plural or singular. */
+  /** Plural or singular name. */
   readonly resource: string;
-  /** One of these; empty: the one the hub prefers. */
+  /** Versions that the policy accepts; empty: whichever the hub prefers. */
   readonly versions: readonly string[];
 }
 
-/** The hub does not serve the type in such a version. */
+/** The hub serves the type not at all, or in none of the wanted versions. */
 export class UnservedType extends Error {
   override readonly name = 'UnservedType';
 }
 
 export interface Discovery {
   /**
-   * The type in the first version, in the hub's order, that serves it and is wanted.
-   * @throws UnservedType; HubRefusal or GatewayError HUB_UNAVAILABLE when the hub does not say
+   * Returns the type in the first of the hub's versions that serves it and is wanted.
+   * @throws UnservedType; HubRefusal or GatewayError HUB_UNAVAILABLE when discovery cannot be read
    */
   resolve(wanted: WantedType): Promise<ResourceType>;
-  /** The group changed. */
+  /** Forgets what discovery said about a group. To be called when a CustomResourceDefinition of the group changed. */
   forget(group: string): void;
 }
 
@@ -75,7 +75,7 @@ export function makeDiscovery(client: Pick<HubClient, 'request'>): Discovery {
       });
       const chosen = found.find(({ version }) => versions.length === 0 || versions.includes(version));
       if (chosen !== undefined) return chosen;
-      // The next to ask reads it anew: discovery lags behind a definition.
+      // The next call reads discovery again, since it may lag behind a new CustomResourceDefinition.
       groups.delete(group);
       const name = group === '' ? resource : `${resource}.${group}`;
       if (found.length === 0) throw new UnservedType(`the hub does not serve ${name}`);
@@ -86,7 +86,7 @@ export function makeDiscovery(client: Pick<HubClient, 'request'>): Discovery {
   };
 }
 
-/** Versions of an APIGroup or of APIVersions, the preferred one first. */
+/** Returns the versions in an APIGroup or APIVersions document, the preferred one first. */
 function versionsIn(document: unknown): readonly string[] {
   const listed = fieldOf(document, 'versions');
   const versions = (Array.isArray(listed) ? listed : [])

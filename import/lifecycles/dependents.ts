@@ -1,12 +1,12 @@
-// Which lifecycles depend on an object of the hub, whether it is there or not.
+// Remembers which lifecycles depend on which objects of the hub; an object need not exist for that.
 import { resourceKey } from '../../cache/hub/hub-paths.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import type { Dependency } from '../policies/lifecycle-object.ts';
 
 export interface Dependents {
-  /** What the lifecycle depends on from now on. */
+  /** Replaces the dependencies of a lifecycle. */
   set(lifecycle: string, dependencies: readonly Dependency[]): void;
-  /** @param key `namespace/name`, or `name` */
+  /** Returns the names of the lifecycles that depend on an object. @param key `namespace/name`, or `name` */
   of(type: ResourceType, key: string): Iterable<string>;
 }
 
@@ -31,7 +31,7 @@ export function makeDependents(): Dependents {
   };
 }
 
-/** Selectors of the type do not count. */
+/** Key of an object. Selectors in the type are left out, so that the key is the same with and without them. */
 function objectKey({ group, version, resource }: ResourceType, key: string): string {
   return `${resourceKey({ group, version, resource })} ${key}`;
 }

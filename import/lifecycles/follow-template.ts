@@ -1,21 +1,21 @@
-// Keeps a PediaCluster equal to what its template prints beyond address and credentials, where the policy asks for it.
-// Labels and annotations that somebody else has set stay: which keys are the template's is remembered in an annotation.
+// Updates the fields of a PediaCluster beyond address and credentials from the template, if its policy asks for that.
+// An annotation records which labels and annotations come from the template, so that those of others stay.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { PediaClusterBody } from './pedia-cluster-body.ts';
 
-/** Holds `{"labels": [keys], "annotations": [keys]}`. */
+/** Annotation with the keys that come from the template: `{"labels": [keys], "annotations": [keys]}`. */
 const ownKeys = 'import.portcullis.io/from-template';
 const specFields = ['syncResources', 'syncAllCustomResources', 'syncResourcesRefName'] as const;
 
-/** The annotations of a new PediaCluster that is to follow its template. */
+/** Returns the annotations of a new PediaCluster that is to be updated from its template. */
 export function followedAnnotations({ labels, annotations }: PediaClusterBody): Readonly<Record<string, string>> {
   const keys = { labels: Object.keys(labels).toSorted(), annotations: Object.keys(annotations).toSorted() };
   return { ...annotations, [ownKeys]: JSON.stringify(keys) };
 }
 
-/** A merge patch of what differs; undefined when nothing does. */
+/** Returns a merge patch with all differences between PediaCluster and template; undefined when there are none. */
 export function templatePatch(
   cluster: HubObject,
   body: PediaClusterBody,
@@ -27,7 +27,7 @@ export function templatePatch(
   const spec = Object.fromEntries(
     specFields
       .map((field) => [field, body.spec[field] ?? null] as const)
-      // The hub wants a list here, so without one the old one stays.
+      // The hub requires a list in `syncResources`, so if the template prints none, the old list stays.
       .filter(([field, wanted]) => wanted !== null || field !== 'syncResources')
       .filter(([field, wanted]) => !isDeepStrictEqual(fieldOf(cluster, 'spec', field) ?? null, wanted)),
   );
@@ -35,7 +35,7 @@ export function templatePatch(
   return { metadata: { labels, annotations }, spec };
 }
 
-/** Values to set, and null for keys that are wanted no more. */
+/** Returns the values to set, and null for keys that came from the template earlier and are no longer in it. */
 function differences(
   present: Readonly<Record<string, string>>,
   wanted: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
-// The objects that a lifecycle's templates see: its source and its references, each of which may be named by those
-// before it.
+// Finds the objects that a lifecycle's templates can use: its source and its references. The name of a reference is a
+// template, which can use the source and the references before it.
 import type { HubObject, WatchedResource } from '../../cache/hub/hub-types.ts';
 import type { FollowedTypes } from '../../controllers/hub/followed-types.ts';
 import { listAt, textAt } from '../../controllers/objects.ts';
@@ -7,7 +7,7 @@ import type { Dependency } from '../policies/lifecycle-object.ts';
 import { writtenReference } from '../policies/policy-spec.ts';
 import { compileTemplate, TemplateError } from '../template/template.ts';
 
-/** What is given to the templates. */
+/** The data that templates are rendered with. */
 export interface TemplateData {
   readonly source: HubObject;
   readonly references: Readonly<Record<string, HubObject>>;
@@ -16,18 +16,18 @@ export interface TemplateData {
 type TypesOfPolicies = Pick<FollowedTypes, 'objects' | 'typesOf'>;
 
 export interface Gathered {
-  /** What the lifecycle depends on, found or not, its source first. */
+  /** All objects that the lifecycle depends on, whether they exist or not, the source first. */
   readonly dependencies: readonly Dependency[];
-  /** Undefined where the source is not there, and so no reference was looked for. */
+  /** The references whose names could be rendered, existing or not; undefined when the source does not exist. */
   readonly references: readonly Dependency[] | undefined;
-  /** The data, or why there is none. */
+  /** The data for the templates, or the reason why an object is missing. */
   readonly result: { readonly data: TemplateData } | { readonly reason: string; readonly message: string };
 }
 
-/** @param policy whose types are read */
+/** Finds the objects. @param policy name of the policy whose types are searched */
 export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy: string): Gathered {
   const at = dependencyAt(lifecycle);
-  // In the same order: the source, then the references.
+  // The types of a policy are the source's and then those of the references, in their order.
   const followed = types.typesOf(policy);
   const source = objectAt(types, at, followed[0]);
   if (source === undefined) {
@@ -59,14 +59,14 @@ export function gatherData(lifecycle: HubObject, types: TypesOfPolicies, policy:
   }
 }
 
-/** The source of a lifecycle. */
+/** Returns the source object that a lifecycle names. */
 export function dependencyAt(lifecycle: HubObject): Dependency {
   const at = (field: string): string => textAt(lifecycle, 'spec', 'source', field);
   const [group, version, resource] = [at('group'), at('version'), at('resource')];
   return { group, version, resource, namespace: at('namespace'), name: at('name') };
 }
 
-/** @throws TemplateError */
+/** Renders the names in a reference. @throws TemplateError */
 function referenceAt(written: unknown, data: TemplateData): Dependency {
   const { group, resource, namespaceTemplate = '', nameTemplate } = writtenReference(written);
   const render = (field: string, text: string): string => {
@@ -87,7 +87,10 @@ function referenceAt(written: unknown, data: TemplateData): Dependency {
   };
 }
 
-/** @param followed the type with the selectors that the policy has for it; another one while the policy has changed */
+/**
+ * Finds an object. @param followed the type as the policy watches it; another type while a change of the policy is
+ * under way
+ */
 function objectAt(
   types: TypesOfPolicies,
   { namespace, name, group, version, resource }: Dependency,
@@ -98,7 +101,7 @@ function objectAt(
   return types.objects(isSame ? followed : type)?.get(namespace === '' ? name : `${namespace}/${name}`);
 }
 
-/** `secrets ns/name`, for messages. */
+/** Names an object in messages: `secrets ns/name`. */
 function labelOf({ group, resource, namespace, name }: Dependency): string {
   const type = group === '' ? resource : `${resource}.${group}`;
   return `${type} ${namespace === '' ? '' : `${namespace}/`}${name}`;

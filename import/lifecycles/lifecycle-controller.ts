@@ -1,5 +1,5 @@
-// Brings one PediaClusterLifecycle to effect: makes its PediaCluster once the policy's condition holds, and keeps the
-// address and credentials of the PediaCluster equal to what the template prints.
+// Reconciles one PediaClusterLifecycle: creates its PediaCluster once the `creationCondition` holds, and keeps address
+// and credentials of the PediaCluster equal to what the template prints.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import {
@@ -30,7 +30,7 @@ export interface LifecycleControllerParts {
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
   readonly pediaClusters: () => HubObjects;
-  /** The objects at whose changes the lifecycle is to be reconciled again. */
+  /** Called with the objects whose changes must cause the lifecycle to be reconciled again. */
   readonly onDependencies: (lifecycle: string, dependencies: readonly Dependency[]) => void;
 }
 
@@ -38,18 +38,18 @@ export interface LifecycleController {
   reconcile(name: string): Promise<Outcome>;
 }
 
-/** How far a lifecycle came. */
+/** The result of one attempt, for the conditions of a lifecycle. */
 interface Step {
   readonly reason: string;
   readonly message?: string;
-  /** Whether it is what the lifecycle is for. */
+  /** What was done to the PediaCluster; undefined when the attempt stopped before that. */
   readonly done?: 'created' | 'patched' | 'unchanged';
   readonly outcome?: Outcome;
 }
 
 interface Seen {
   readonly step: Step;
-  /** Undefined: as they were. */
+  /** The referenced objects for the status; undefined leaves those in the status as they are. */
   readonly references?: readonly Dependency[] | undefined;
 }
 
@@ -64,11 +64,11 @@ export function makeLifecycleController(parts: LifecycleControllerParts): Lifecy
         return 'done';
       }
       const cluster = parts.pediaClusters().get(name);
-      // Its end is awaited: the event of it brings the lifecycle here again.
+      // The PediaCluster is being deleted. The event of its end causes the lifecycle to be reconciled again.
       if (cluster !== undefined && isDeleting(cluster)) return 'done';
       await setFinalizer(parts.writer, lifecycles, lifecycle, { finalizer, wanted: true });
       const { step, references } = await advance(parts, lifecycle, cluster);
-      // The event of the new PediaCluster brings the lifecycle here again, and then both conditions are told at once.
+      // The event of a new PediaCluster causes another call, which then writes both conditions at once.
       if (step.done !== 'created') await tell(parts.writer, lifecycle, cluster, step, references);
       return step.outcome ?? 'done';
     },
@@ -101,7 +101,7 @@ async function advance(
   return { step, references };
 }
 
-/** Why the policy's types cannot be read; undefined when they can. */
+/** Returns why the policy's objects cannot be read, '' while they are being listed; undefined when they can be read. */
 function waitFor(types: FollowedTypes, policy: string): string | undefined {
   const followed = types.typesOf(policy);
   if (followed.length === 0) return `ClusterImportPolicy ${policy} is not in effect`;
@@ -127,7 +127,7 @@ async function create(writer: HubWriter, lifecycle: HubObject, data: TemplateDat
     const annotations = follows ? followedAnnotations(body) : body.annotations;
     await writer.create(pediaClusters, pediaClusterObject(lifecycle, { ...body, annotations }));
   } catch (error) {
-    // Somebody made it first; the event of it comes, and the next round sees it.
+    // After a conflict somebody else has created the PediaCluster; the queue tries again and finds it.
     if (!(error instanceof HubRefusal) || isConflict(error)) throw error;
     return { reason: 'CreationFailure', message: error.message, outcome: 'retry' };
   }
@@ -144,7 +144,7 @@ async function update(
   const body = bodyOf(lifecycle, data);
   if ('reason' in body) return body;
   const access = accessPatch(cluster, body);
-  // Of a PediaCluster that was there first only the access is the policy's.
+  // If the lifecycle did not create the PediaCluster, only address and credentials are updated.
   const further = follows && isMadeBy(lifecycle, cluster) ? templatePatch(cluster, body) : undefined;
   if (access === undefined && further === undefined) return { reason: 'PediaClusterUpdated', done: 'unchanged' };
   try {
@@ -156,7 +156,7 @@ async function update(
   return { reason: 'PediaClusterUpdated', done: 'patched' };
 }
 
-/** Address and credentials as printed; undefined when they are so already. */
+/** Returns a patch of address and credentials; undefined when the PediaCluster has them already. */
 function accessPatch(cluster: HubObject, { spec }: PediaClusterBody): object | undefined {
   if (followedFields.every((field) => (spec[field] ?? '') === textAt(cluster, 'spec', field))) return undefined;
   return Object.fromEntries(followedFields.map((field) => [field, spec[field] ?? (field === 'apiserver' ? '' : null)]));
@@ -209,13 +209,13 @@ function createdOf({ reason, message = '' }: Step): Finding {
   return { type: 'Created', status: 'False', reason, message };
 }
 
-/** Of a PediaCluster that is there: whether this lifecycle made it, or found it. */
+/** Returns the condition Created for an existing PediaCluster. Its reason tells whether this lifecycle created it. */
 function existsOf(lifecycle: HubObject, cluster: HubObject): Finding {
   const reason = isMadeBy(lifecycle, cluster) ? 'PediaClusterCreated' : 'PediaClusterExisted';
   return { type: 'Created', status: 'True', reason, message: '' };
 }
 
-/** True from the first real change on, until something fails. */
+/** Returns the condition Updating: True after a patch, and then until an attempt fails. */
 function updatingOf(before: ReturnType<typeof conditionsOf>, { reason, message = '', done }: Step): Finding {
   const old = findCondition(before, 'Updating');
   const isTrueStill = done === 'unchanged' && old?.reason === reason && old.status === 'True';

@@ -1,32 +1,35 @@
-// The PediaCluster that a template printed. As in Clusterpedia, unknown fields are dropped and apiVersion and kind may
-// be left out. A fault names the line and the field and never the text, which may be a credential.
+// Reads the PediaCluster that a template printed. As in Clusterpedia, unknown fields are dropped, and apiVersion and
+// kind may be left out. Errors name line and field but never quote the text, which may contain a credential.
 import { z } from 'zod';
 import { goFlag, goList, goText, optional } from '../../lib/yaml/go-fields.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { hasTooManyParts } from '../../lib/yaml/yaml-parts.ts';
 import { clusterGroup } from '../definitions/clusterpedia.ts';
 
-/** What a template gives of a PediaCluster. Empty fields are absent. */
+/** The parts of a PediaCluster that a template can set. Empty fields are absent. */
 export interface PediaClusterBody {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: PediaClusterSpec;
 }
 
-/** The fields that a PediaCluster keeps following; the others count when it is made. */
+/**
+ * Fields that are updated when the template prints other values; other fields are only set when the PediaCluster is
+ * created.
+ */
 export const followedFields = ['apiserver', 'caData', 'tokenData', 'certData', 'keyData', 'kubeconfig'] as const;
 
 export type PediaClusterSpec = Readonly<Partial<Record<(typeof followedFields)[number], string>>> &
   Readonly<Record<string, unknown>>;
 
-/** What was printed is no PediaCluster. */
+/** The output of a template is not a valid PediaCluster. */
 export class UnreadableBody extends Error {
   override readonly name = 'UnreadableBody';
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A `[]byte`: base64, in which Go skips line ends. */
+/** A Go `[]byte` field: base64 text, in which Go ignores line ends. */
 const bytes = goText
   .transform((value) => value.replaceAll(/[\r\n]/g, ''))
   .refine((value) => base64.test(value), { error: 'is not valid base64' })
@@ -70,7 +73,7 @@ const schema = z.object({
   ),
 });
 
-/** @throws UnreadableBody with every fault and its place */
+/** Reads the output of a template. @throws UnreadableBody that names every mistake and its position */
 export function readPediaClusterBody(printed: string): PediaClusterBody {
   if (hasTooManyParts(printed)) throw new UnreadableBody('template: prints more fields and items than are read');
   const read = readYaml(printed, 'template', schema);
@@ -89,7 +92,9 @@ export function readPediaClusterBody(printed: string): PediaClusterBody {
   };
 }
 
-/** As Go's omitempty; an item of `syncResources` keeps its group, and the list is kept when it is empty. */
+/**
+ * Leaves out empty fields like Go's `omitempty`, but keeps the group in items of `syncResources`, and the list itself.
+ */
 function withoutEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([key, value]) => {

@@ -1,30 +1,30 @@
-// Which objects of the source type a policy imports, and under which names. An object whose templates fail is told, and
-// changes nothing of what it had before. Of two objects with one name the older has it.
+// Chooses which objects of the source type a policy imports, and under which names. If the templates of an object fail,
+// the fault is reported and its lifecycle stays as it is. If two objects have one name, the older object gets it.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { oldestFirst } from '../../cache/sources/objects/hub-object.ts';
 import { TemplateError } from '../template/template.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
-/** What the templates say of one source. */
+/** What the policy's templates say about one source object. */
 type Verdict = { readonly name: string } | { readonly fault: string } | 'not selected';
 
-/** What is remembered of unchanged sources; one for each state of a policy. */
+/** Remembers verdicts of unchanged source objects. A changed policy begins with an empty map. */
 export type Verdicts = WeakMap<HubObject, Verdict>;
 
 export interface Choice {
-  /** Sources by the name of the lifecycle. */
+  /** The imported source objects by the names of their lifecycles. */
   readonly named: ReadonlyMap<string, HubObject>;
-  /** `namespace/name` of sources that could not be judged. */
+  /** `namespace/name` of source objects whose templates failed. */
   readonly unjudged: ReadonlySet<string>;
-  /** One sentence for each source that is not imported and should be. */
+  /** A sentence for each source object that should be imported and is not. */
   readonly faults: readonly string[];
 }
 
-/** So many sources are judged before requests are served again. */
+/** How many source objects are judged before the event loop may handle other work, such as requests. */
 const atOnce = 100;
 
-/** @param known remembers and gives what was judged before */
+/** Chooses the source objects. @param known verdicts that were remembered; new ones are added */
 export async function chooseSources(
   { selector, name }: Pick<PolicySpec, 'selector' | 'name'>,
   sources: HubObjects,
@@ -55,7 +55,7 @@ export async function chooseSources(
   return { named, unjudged, faults };
 }
 
-/** `namespace/name` or `name`, for messages. */
+/** Names an object in messages: `namespace/name`, or `name` if it is cluster-scoped. */
 export function pathOf({ metadata: { namespace, name } }: HubObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
@@ -74,7 +74,7 @@ function verdictOn(source: HubObject, selector: PolicySpec['selector'], name: Po
   }
 }
 
-/** As Clusterpedia reads what a selector or a condition printed. */
+/** Whether the output of a selector or condition template counts as true, by Clusterpedia's rule. */
 export function isTrue(printed: string): boolean {
   return printed.trim().toLowerCase() === 'true';
 }

@@ -1,21 +1,24 @@
-// A PediaClusterLifecycle as Clusterpedia writes it, empty namespaces included, so that either program finds nothing to
-// change in what the other wrote.
+// Makes a PediaClusterLifecycle exactly as Clusterpedia writes it, with empty namespaces, so that neither the gateway
+// nor Clusterpedia changes an object that the other one wrote.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ResourceType } from '../../controllers/objects.ts';
 import { policyGroup } from '../definitions/clusterpedia.ts';
 import type { OwnerReference } from '../../controllers/objects.ts';
 import type { CopiedPolicy, WrittenReference } from './policy-spec.ts';
 
-/** Held until its end was seen. A lifecycle has it from the start, which saves a write for each. */
+/**
+ * Finalizer that keeps a lifecycle until its controller has seen the deletion. It is set on creation, which saves one
+ * write for each lifecycle.
+ */
 export const lifecycleFinalizer = 'clusterpedia.io/pediacluster-lifecycle-controller';
 
-/** One object that a lifecycle reads; `namespace` is '' for a cluster-scoped one. */
+/** An object that a lifecycle reads; `namespace` is '' for a cluster-scoped object. */
 export interface Dependency extends ResourceType {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** A reference with the version that the hub serves. */
+/** A reference of a policy with the version that the hub serves. */
 export interface LifecycleReference extends WrittenReference {
   readonly version: string;
 }

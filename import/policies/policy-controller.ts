@@ -1,5 +1,5 @@
-// Brings one ClusterImportPolicy to effect: a PediaClusterLifecycle for each source that it selects, none for others,
-// and conditions that say how far it came.
+// Reconciles one ClusterImportPolicy: keeps a PediaClusterLifecycle for each source object that it selects, removes
+// others, and writes conditions about the result.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
 import { resourceLabel } from '../../cache/hub/hub-paths.ts';
@@ -24,9 +24,9 @@ export interface PolicyControllerParts {
   readonly types: FollowedTypes;
   readonly policies: () => HubObjects;
   readonly lifecycles: () => HubObjects;
-  /** When a type that is not served is to be asked for again, milliseconds. */
+  /** Returns the milliseconds after which a type that the hub does not serve is looked up again. */
   readonly unservedMs: () => number;
-  /** The types that a policy's lifecycles read have changed. */
+  /** Called when the types that the lifecycles of a policy read have changed. */
   readonly onBound: (policy: string) => void;
 }
 
@@ -35,10 +35,10 @@ export interface PolicyController {
 }
 
 const finalizer = 'clusterpedia.io/cluster-import-policy-controller';
-/** So many faults are told in a message. */
+/** Most faults that one message names. */
 const told = 5;
 
-/** A state of a policy with what was read of it. */
+/** What is remembered of a policy until its UID or generation changes. */
 interface Known {
   readonly state: string;
   readonly spec: PolicySpec;
@@ -46,7 +46,7 @@ interface Known {
 }
 
 interface Result {
-  /** Undefined: the types are good, and Reconciling is told beside. */
+  /** The condition Validated. If `reconciling` is undefined, the policy is invalid and gets no other condition. */
   readonly validated: Finding;
   readonly reconciling?: Finding;
   readonly outcome: Outcome;
@@ -71,7 +71,7 @@ export function makePolicyController(parts: PolicyControllerParts): PolicyContro
   };
 }
 
-/** @throws InvalidPolicy */
+/** Returns what is remembered of a policy, which is read anew if it changed. @throws InvalidPolicy */
 function remembered(known: Map<string, Known>, policy: HubObject): Known {
   const state = JSON.stringify([policy.metadata.uid, generationOf(policy)]);
   const before = known.get(policy.metadata.name);
@@ -116,7 +116,7 @@ async function apply(parts: PolicyControllerParts, policy: HubObject, read: () =
   return { validated, ...reconciled(choice, failures) };
 }
 
-/** The served type, or the result when there is none. */
+/** Returns the type as the hub serves it, or the policy's result when the hub does not serve the type. */
 async function served(
   { discovery, unservedMs }: PolicyControllerParts,
   wanted: WantedType,
@@ -131,14 +131,14 @@ async function served(
   }
 }
 
-/** Follows these types for the policy. What is not to be read any more stays until all of its types are known. */
+/** Watches these types for the policy. Called once all types are known; until then the earlier types stay watched. */
 function bind({ types, onBound }: PolicyControllerParts, policy: string, wanted: readonly WatchedResource[]): void {
   if (isDeepStrictEqual(types.typesOf(policy), wanted)) return;
   types.use(policy, wanted);
   onBound(policy);
 }
 
-/** What the policy waits for; undefined when all of its types can be read. */
+/** Returns a result that says what the policy waits for; undefined when the objects of all its types can be read. */
 function waitFor(
   { types, discovery, unservedMs }: PolicyControllerParts,
   policy: string,
@@ -150,7 +150,7 @@ function waitFor(
       return { reconciling: failed(reason, state.fault.message), outcome: 'done' };
     }
     if (state?.phase === 'missing' || state?.synced !== true) {
-      // A version that is no longer served is negotiated anew; its objects are not gone.
+      // The hub stopped serving this version, so the next attempt looks for another one. The objects still exist.
       if (state?.phase === 'missing') discovery.forget(type.group);
       const why = state?.fault === undefined ? 'are not listed yet' : `cannot be listed: ${state.fault.message}`;
       const message = `${resourceLabel(type)} ${why}`;
@@ -161,7 +161,7 @@ function waitFor(
 }
 
 function reconciled({ faults }: Choice, { kept, removed, lost }: WriteFaults): Pick<Result, 'reconciling' | 'outcome'> {
-  // Sorted, so that the same faults are the same message.
+  // Sorted, so that the same faults always give the same message and the status is not written again.
   const all = [...faults, ...lost, ...kept, ...removed].toSorted();
   const outcome = kept.length + removed.length > 0 ? 'retry' : 'done';
   if (all.length === 0) {
@@ -182,7 +182,7 @@ function failed(reason: string, message: string): Finding {
   return { type: 'Reconciling', status: 'False', reason, message };
 }
 
-/** A policy that is not valid has that one condition alone. */
+/** Writes the conditions. An invalid policy gets the condition Validated alone. */
 async function tell(
   writer: HubWriter,
   policy: HubObject,

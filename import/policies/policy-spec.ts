@@ -1,18 +1,18 @@
-// A ClusterImportPolicy's spec with its templates read. The templates of references are left as text: they are the
-// lifecycle's, which reads them.
+// Reads a ClusterImportPolicy's spec and parses its templates. The templates of references stay text, since they are
+// copied to the lifecycles, whose controller parses them.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
 import type { WantedType } from '../hub/discovery.ts';
 import { listAt, textAt, textsAt } from '../../controllers/objects.ts';
 import { compileTemplate, TemplateError, type Template } from '../template/template.ts';
 
-/** Parts of a policy that its lifecycles get as they are. */
+/** The fields of a policy that its lifecycles get unchanged. */
 export interface CopiedPolicy {
   readonly template: string;
   readonly creationCondition: string;
 }
 
-/** A reference as written, without versions. */
+/** The fields of a reference as the policy has them, without versions. */
 export interface WrittenReference {
   readonly key: string;
   readonly group: string;
@@ -21,17 +21,17 @@ export interface WrittenReference {
   readonly nameTemplate: string;
 }
 
-/** A policy whose templates can be run. */
+/** The spec of a policy with parsed templates. */
 export interface PolicySpec {
   readonly source: WantedType;
-  /** Undefined: every source. */
+  /** Template that selects source objects; undefined selects all. */
   readonly selector: Template | undefined;
   readonly name: Template;
   readonly references: readonly (WrittenReference & { readonly versions: readonly string[] })[];
   readonly copied: CopiedPolicy;
 }
 
-/** A template of a policy cannot be read. `reason` is that of its condition. */
+/** A template of a policy cannot be parsed. `reason` is for the condition Validated of the policy. */
 export class InvalidPolicy extends Error {
   override readonly name = 'InvalidPolicy';
   readonly reason: string;
@@ -41,10 +41,10 @@ export class InvalidPolicy extends Error {
   }
 }
 
-/** Clusterpedia's reason, in its spelling: tools look for it. */
+/** Clusterpedia's reason with its spelling mistake, which tools look for. */
 const invalidPolicy = 'InvalaidPolicy';
 
-/** @throws InvalidPolicy for the first template that cannot be read */
+/** Reads the spec of a policy. @throws InvalidPolicy for the first template that cannot be parsed */
 export function readPolicySpec(policy: HubObject): PolicySpec {
   const spec = policy['spec'];
   const name = compiled('FailedParseLifecycleName', 'nameTemplate', textAt(spec, 'nameTemplate'));
@@ -65,7 +65,7 @@ export function readPolicySpec(policy: HubObject): PolicySpec {
   };
 }
 
-/** The part of a reference that policies and lifecycles have alike. */
+/** Reads the fields of a reference that policies and lifecycles share. */
 export function writtenReference(reference: unknown): WrittenReference {
   const namespaceTemplate = textAt(reference, 'namespaceTemplate');
   return {

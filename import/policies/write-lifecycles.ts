@@ -1,4 +1,5 @@
-// Brings the lifecycles of one policy to what it wants: makes, changes and removes them, several at a time.
+// Makes the lifecycles of one policy as the policy wants them: creates, changes and deletes lifecycles, several at a
+// time.
 import { isDeepStrictEqual } from 'node:util';
 import type { HubObject, HubObjects } from '../../cache/hub/hub-types.ts';
 import { HubRefusal, isConflict, type HubWriter } from '../../controllers/hub/hub-writer.ts';
@@ -7,19 +8,19 @@ import { isPolicy, lifecycles } from '../objects.ts';
 import { pathOf, type Choice } from './choose-sources.ts';
 import { lifecycleObject, type LifecycleSpec } from './lifecycle-object.ts';
 
-/** What failed, one sentence each. */
+/** What failed, with one sentence for each lifecycle. */
 export interface WriteFaults {
-  /** Lifecycles that could not be made or changed. */
+  /** Lifecycles that could not be created or changed; the next field has those that could not be deleted. */
   readonly kept: readonly string[];
   readonly removed: readonly string[];
-  /** Sources whose name somebody else's lifecycle has. */
+  /** Source objects whose name belongs to a lifecycle of another owner. */
   readonly lost: readonly string[];
 }
 
-/** So many writes are under way at once. */
+/** How many writes are sent at once. */
 const atOnce = 8;
 
-/** @param specFor what the lifecycle of a source is to hold */
+/** Writes the lifecycles. @param specFor returns the spec of the lifecycle for a source object */
 export async function writeLifecycles(
   parts: { readonly writer: HubWriter; readonly lifecycles: () => HubObjects },
   policy: HubObject,
@@ -48,7 +49,7 @@ export async function writeLifecycles(
   return { kept, removed, lost };
 }
 
-/** Rejects with the first that does, once those under way have ended. */
+/** Acts on all items, several at once. Rejects with the first error, after the calls that have begun are finished. */
 async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise<void>): Promise<void> {
   const rest = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {
@@ -58,7 +59,7 @@ async function forEach<Item>(items: Iterable<Item>, act: (item: Item) => Promise
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-/** `namespace/name` of the source that a lifecycle was made for. */
+/** Returns the `namespace/name` of the source object that a lifecycle was created for. */
 function sourceKeyOf(lifecycle: HubObject): string {
   const namespace = textAt(lifecycle, 'spec', 'source', 'namespace');
   const name = textAt(lifecycle, 'spec', 'source', 'name');
@@ -74,7 +75,8 @@ async function ensure(
 ): Promise<void> {
   const wanted = lifecycleObject(name, policy, spec);
   if (present === undefined) {
-    // Made already, and not seen yet: the event of it comes.
+    // A conflict means that the lifecycle exists already and its event has not come yet; that event causes the next
+    // call.
     await writer.create(lifecycles, wanted).catch((error: unknown) => {
       if (!isConflict(error)) throw error;
     });
@@ -100,7 +102,10 @@ async function attempt(failures: string[], what: string, act: () => Promise<void
   }
 }
 
-/** The policy that controls the lifecycle; undefined without one. */
+/**
+ * Returns who controls the lifecycle: the name of a policy, or kind and name of another owner; undefined if nobody
+ * does.
+ */
 function controllerNameOf(lifecycle: HubObject | undefined): string | undefined {
   const owner = lifecycle === undefined ? undefined : controllerOf(lifecycle);
   return owner === undefined ? undefined : isPolicy(owner) ? owner.name : `${owner.kind} ${owner.name}`;

@@ -4,7 +4,7 @@ import { bytesOf } from './values.ts';
 const simple: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11, '\\': 92 };
 
 /**
- * The bytes of a quoted text. Characters above 127 become UTF-8. Undefined when the text is not valid.
+ * Returns the bytes of a quoted text, in which characters above 127 become UTF-8; undefined when it is not valid Go.
  * @param inner the text between the quotes
  */
 export function unquote(inner: string, quote: string): string | undefined {

@@ -23,7 +23,7 @@ export type TokenKind =
   | ':='
   | 'end';
 
-/** A token. `text` is its source text, for a string its value; `at` is its offset in the template. */
+/** A token. `text` is its source text, or the value of a string; `at` is its offset in the template. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;

@@ -11,7 +11,7 @@ export const choices: Functions = {
   any: variadic([], 'any', (_, values) => values.some(isTrue)),
   ternary: fixed(['any', 'any', 'bool'], ([yes, no, condition]) => (condition ? yes : no)),
   fail: fixed(['string'], () => {
-    // Conditions and logs say why a template failed, and the text may hold a value of a Secret.
+    // The text is left out, since conditions and logs show this error, and the text may hold a value of a Secret.
     throw new TemplateError('fail was called; its text is not shown');
   }),
 };
