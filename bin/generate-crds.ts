@@ -1,26 +1,29 @@
-// `portcullis generate crds`: prints Clusterpedia's types, and that of collections, for hubs that do not have them. The
-// chart installs the same text.
+// `portcullis generate crds`: prints the CustomResourceDefinitions of Clusterpedia and of collections, for hubs that do
+// not have them. The Helm chart installs the same text.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Terminal } from '../cli/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
 import { collectionDefinition } from '../import/definitions/collections.ts';
 
-/** Where the chart has them, from the root of the checkout. Written by `node bin/write-reference.ts`. */
+/**
+ * Path of the definitions in the Helm chart, relative to the root of the repository. `node bin/write-reference.ts`
+ * writes this file.
+ */
 export const chartDefinitionsPath = 'charts/portcullis/files/clusterpedia-crds.yaml';
 
 const examples = `
 Examples:
   $ portcullis generate crds | kubectl apply --server-side -f -`;
 
-/** The definitions as YAML documents. */
+/** The CustomResourceDefinitions as YAML documents. */
 export function definitionsText(): string {
   return [...clusterpediaDefinitions, collectionDefinition]
     .map((definition) => stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false }))
     .join('---\n');
 }
 
-/** Adds the verb to the command `generate` of a program. */
+/** Adds the command `crds` to the command `generate` of the program. */
 export function addGenerateCrds(program: Command, terminal: Terminal): void {
   program.commands
     .find((command) => command.name() === 'generate')

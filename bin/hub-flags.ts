@@ -112,7 +112,7 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-key <pem>', 'key of that certificate');
 }
 
-/** What objects of the hub define beside clusters: collections, and Clusterpedia's import policies. */
+/** Flags about objects of the hub other than clusters: collections, and Clusterpedia's import policies. */
 function addImportFlags(command: Command): void {
   command
     .option(
@@ -133,7 +133,7 @@ function addImportFlags(command: Command): void {
     );
 }
 
-/** OCM's ManifestWorks in clusters without an agent. */
+/** Flags about executing OCM's ManifestWorks in clusters without an OCM agent. */
 function addWorksFlags(command: Command): void {
   command
     .option(

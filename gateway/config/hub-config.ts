@@ -70,9 +70,9 @@ export interface HubConfig {
   readonly serving: SharedServing | undefined;
   /** Whether CollectionResource objects of the hub define collections of the index. */
   readonly collections?: boolean;
-  /** Undefined or absent: import policies are not in effect. */
+  /** Settings of import policies; undefined or absent when they are off. */
   readonly imports?: ImportConfig | undefined;
-  /** Undefined or absent: works are not executed. */
+  /** Settings for executing ManifestWorks; undefined or absent when works are not executed. */
   readonly works?: WorksConfig | undefined;
 }
 

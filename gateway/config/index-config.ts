@@ -25,7 +25,7 @@ export interface IndexConfig {
   readonly resources: readonly string[] | undefined;
   /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
-  /** Options that narrow the index, of all clusters or of some. */
+  /** Rules that narrow what the index holds, for all clusters or for some. */
   readonly rules?: readonly IndexRule[];
   /** Collections that the configuration file defines. */
   readonly collections?: readonly CollectionDefinition[];
@@ -136,7 +136,7 @@ export function readIndexConfig(
     ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     ...(store === undefined ? {} : { store }),
-    // Imported clusters are to be followed without a question.
+    // Clusters of import policies must be indexed even when nobody has searched yet.
     startsAtOnce:
       resources !== undefined ||
       given.indexClusters !== undefined ||

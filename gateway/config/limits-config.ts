@@ -95,7 +95,9 @@ export const defaultLimits = {
   slowClientTimeout: '60s',
 } as const satisfies LimitsInput;
 
-/** Limits that are a number of things, which worker processes share, and the setting of each. */
+/**
+ * Limits on a number of requests, streams or connections, each with its setting. Worker processes share these limits.
+ */
 export const countSettings = {
   requests: 'maxRequestsInflight',
   mutatingRequests: 'maxMutatingRequestsInflight',

@@ -30,10 +30,16 @@ export interface ConsoleInput {
   readonly consoleOidcScopes?: string;
 }
 
-/** Kubernetes takes who somebody is from the ID token, so only what fills it is asked for. */
+/**
+ * Scopes that are requested by default. Kubernetes reads the user from the ID token, so only scopes that add claims to
+ * the ID token are requested.
+ */
 const defaultScopes = 'openid email profile';
 
-/** Checks the settings; undefined when the console is not served. `fault` is called for each one that is wrong. */
+/**
+ * Checks the settings of the console; undefined when it is not served. `fault` is called for each setting that is
+ * wrong.
+ */
 export function readConsoleConfig(
   { console = true, consoleOidcIssuer: issuer, consoleOidcClientId: clientId, consoleOidcScopes }: ConsoleInput,
   fault: Fault,

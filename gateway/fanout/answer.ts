@@ -91,8 +91,8 @@ function refuseStreams({ info, upgrade, inbound }: Authorized): void {
 }
 
 /**
- * Security: clusters get the query without the gateway's own parameters (`rest`). This checks that it still has the
- * verb, name and namespace that were authorized.
+ * Security: clusters get the query without the gateway's own parameters (`rest`). This function checks that a cluster
+ * reads from `rest` the same verb, name and namespace that were authorized.
  */
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);

@@ -109,8 +109,8 @@ export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
 }
 
 /**
- * Refuses the resourceVersion of one cluster where no merged one is understood. '' and '0' mean the same everywhere.
- * @throws GatewayError BAD_REQUEST
+ * Refuses a resourceVersion in requests for which no merged one exists. '' and '0' are allowed, because they mean the
+ * same in every cluster.  @throws GatewayError BAD_REQUEST
  */
 export function refuseOneVersion({ resourceVersion }: FanoutQuery): void {
   if (resourceVersion === '' || resourceVersion === '0') return;

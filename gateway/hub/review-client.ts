@@ -14,7 +14,7 @@ import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/mem
 
 /** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;
-/** How many reviews may wait for a connection. Callers never let so many wait. */
+/** How many reviews may wait for a connection; callers never have so many reviews open at once. */
 const pending = 4_096;
 /** In bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups it has some 100 KB. */
 const maxAnswerBytes = 4 * 1024 * 1024;

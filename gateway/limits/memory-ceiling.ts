@@ -47,7 +47,7 @@ export interface MemoryCeilingOptions {
 
 /** Watches how much memory the process uses. */
 export interface MemoryCeiling {
-  /** Checks once. It also runs by itself, four times a second. */
+  /** Checks the memory now. The same check also runs by itself four times a second. */
   check(): void;
   readonly shedding: boolean;
   /** Used share of the usable memory at the last check. 1 means all of it; it can be more. */

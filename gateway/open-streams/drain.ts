@@ -1,7 +1,7 @@
 // The orderly shutdown, in the order of kube-apiserver: readyz fails, no new requests are accepted, short requests
 // finish, watches end after a complete event, and what is left is aborted when the grace period is over. A list that is
 // cut must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Bytes that were written may not have
-// left the process yet, so it also waits for connections to close.
+// left the process yet, so the shutdown also waits for connections to close.
 import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';

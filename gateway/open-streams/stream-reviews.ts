@@ -1,6 +1,6 @@
 // Checks every open stream regularly: whether its credential is still valid for the same user, and whether the user may
-// still do this. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise every watch
-// of every user would end at once.
+// still make the request. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise
+// every watch of every user would end at once.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';

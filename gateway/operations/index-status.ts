@@ -58,7 +58,10 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** What is shown of a cluster that is in the index as another one. */
+/**
+ * The index status of a cluster that was registered twice, when the index holds its objects under the other name;
+ * undefined for other clusters.
+ */
 function sameCluster({ sameAs }: ClusterSpec): Indexed | undefined {
   if (sameAs === undefined) return undefined;
   const message = `its objects are in the index as cluster "${sameAs.name}" (${sameAs.sourceDetail}), which was registered first`;

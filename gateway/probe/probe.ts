@@ -132,7 +132,8 @@ class RunningProbe {
     const record = store.getByUid(uid);
     if (record === undefined || this.#closed) return;
     if (record.spec.problem !== undefined) {
-      // The next change of the record may have mended it.
+      // The cluster cannot be used. It is probed again after the next change of its record, which may remove the
+      // problem.
       this.#timers.delete(uid);
       return;
     }

@@ -71,7 +71,7 @@ export interface Frontend {
    * @throws Error (rejects) with the system's error code when the address cannot be used
    */
   open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener>;
-  /** Ends what runs beside the listener. */
+  /** Stops the regular checks of open streams and the limits. The listener is closed separately. */
   close(): void;
 }
 

@@ -15,7 +15,7 @@ export interface Host {
   readonly connections: ConnectionGiver;
   /** Gives the operations listener its connections. Resolves with the port that clients connect to. */
   openOperations(server: Server, at: HostPort): Promise<number>;
-  /** Gives the metrics of all processes together. */
+  /** Returns the metrics page of all processes together. `own` is the registry of this worker. */
   metricsPage(own: Registry): MetricsPage;
   /** The audit sinks, which send events to the first process; empty without an audit log. */
   readonly auditSinks: readonly AuditSink[];

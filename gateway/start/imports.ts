@@ -1,5 +1,5 @@
-// Starts the controllers of import policies where the configuration asks for them, and tells them what the gateway
-// knows of the clusters.
+// Starts the controllers of import policies if the configuration enables them, and gives them the state of the
+// gateway's clusters.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
@@ -10,7 +10,10 @@ import type { ClusterState, TypeState } from '../../search/sync/sync-types.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Undefined when they are off. @param index undefined: nobody looks after PediaClusters */
+/**
+ * Starts the controllers of import policies; returns undefined when they are off.  @param index the index of the
+ * gateway; without one, the status of PediaClusters is not updated
+ */
 export function startImportsOf(
   { options, hub, store }: SharedParts,
   index: GatewayIndex | undefined,
@@ -25,7 +28,10 @@ export function startImportsOf(
 }
 
 const source = 'pediacluster';
-/** Of several PediaClusters that are looked at together, all are answered from one look at the index. */
+/**
+ * Milliseconds for which one reading of the index's state is used again, so that a round over many PediaClusters reads
+ * it only once.
+ */
 const lookMs = 200;
 
 function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClusters {

@@ -41,7 +41,7 @@ export interface StartOptions {
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
-  /** The services of another process for this one; undefined for a gateway of one process. */
+  /** The services of the first process for this worker; undefined for a gateway of one process. */
   readonly host: Host | undefined;
 }
 

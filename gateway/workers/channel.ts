@@ -43,7 +43,10 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   #ended = false;
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
-  /** Bytes needed before the next message can be read: its head alone until the head has told the length. */
+  /**
+   * Number of bytes that must have arrived before reading goes on: the message's head at first, then the whole message,
+   * whose length is in the head.
+   */
   #wantedBytes = headBytes;
 
   constructor(stream: Duplex, events: ChannelEvents<In>) {

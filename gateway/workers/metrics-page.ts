@@ -1,5 +1,5 @@
 // One metrics page that sums up all processes of a gateway. The counters of a worker are kept after it has ended.
-// Without that every sum would fall, which looks like a restart of the whole gateway.
+// Otherwise every sum would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';

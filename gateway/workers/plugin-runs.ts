@@ -34,10 +34,11 @@ interface Known {
  */
 const sameAskMs = 10_000;
 /**
- * A failed run is shared for this time with workers that have not seen it. Then the plugin runs again when asked for.
+ * Milliseconds for which a failed run is shared with workers that have not seen it. Then the plugin runs again when
+ * asked for.
  */
 const failureMs = 10_000;
-/** A result is dropped when it is older than this. */
+/** Results of plugins that are older than this, in milliseconds, are dropped. */
 const keptMs = 24 * 3600_000;
 
 /** Makes the plugin runs that workers share. @param start runs a plugin @param now gives Unix milliseconds */

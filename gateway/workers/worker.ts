@@ -40,7 +40,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   return new RunningWorker(first, hosted, gateway);
 }
 
-/** Stands in for what a gateway without workers does itself: here the first process does it. */
+/** Passes on to the first process what a gateway without workers does itself. */
 class HostedParts implements Host {
   readonly sent: SentSinks;
   readonly count: ConnectionCount;

@@ -129,5 +129,5 @@ export const indexGroups: readonly ShownGroup[] = [
   },
 ];
 
-/** The discovery documents of these groups alone. */
+/** The discovery documents of the API groups of the index, without the gateway's other groups. */
 export const indexDiscovery = makeDiscovery([], indexGroups);

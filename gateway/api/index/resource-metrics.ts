@@ -22,8 +22,8 @@ export interface MetricsQuestion {
 }
 
 /**
- * The question of a path for objects of resource metrics; undefined for every other path. Discovery of the group is
- * answered by the index.
+ * Returns what a path asks of resource metrics (`metrics.k8s.io`); undefined when the path asks for anything else. The
+ * index itself answers discovery of that group.
  */
 export function metricsQuestion(surface: IndexSurface): MetricsQuestion | undefined {
   if (surface.part !== 'proxy' && surface.part !== 'resources') return undefined;
