@@ -67,7 +67,7 @@ function addHubObjectFlags(command: Command): void {
     .option('--api-services <names>', 'APIServices that get its CA as caBundle');
 }
 
-/** Flags about what the hub is asked about callers. */
+/** Flags about how the hub authenticates and authorizes callers. */
 function addHubDecisionFlags(command: Command): void {
   command
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')

@@ -4,7 +4,7 @@
 /** Exit codes: `ok` when done, `failed` when it was tried without success, `usage` when flags or files are wrong. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** One of {@link exitCodes}. */
+/** The exit code of a command: one of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /**

@@ -203,7 +203,7 @@ export function recordingTerminal(
   };
 }
 
-/** A temporary folder. */
+/** A temporary folder for the files of one test. */
 export interface TestFolder {
   readonly path: string;
   write(name: string, text: string): string;

@@ -11,7 +11,7 @@ interface StoredObject {
 export interface ManyClusters {
   /** Stored objects; the key is cluster name and path, separated by a space. */
   readonly objects: Map<string, StoredObject>;
-  /** Every request, as `cluster METHOD path`. */
+  /** All requests so far, each as `cluster METHOD path`. */
   readonly requests: string[];
   /**
    * A number that is part of the UIDs of all clusters. With another number, the same names belong to other clusters.
@@ -32,7 +32,7 @@ const served = [
   verbs,
 }));
 
-/** Puts clusters with these names behind the stub. */
+/** Makes a stub gateway serve clusters with these names. */
 export function serveClusters(stub: StubGateway, names: readonly string[]): ManyClusters {
   const clusters: ManyClusters = { objects: new Map(), requests: [], life: 1, intercept: () => false };
   stub.answers.override = (request, response) => {

@@ -5,7 +5,7 @@ import type { Terminal } from '../terminal.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import { summaryOf } from './run-report.ts';
 
-/** Shows how a run goes. */
+/** The progress display of a run. */
 export interface Progress {
   /**
    * Reports what happened to an object. On a terminal it is shown as the cluster's current step, elsewhere as a line.

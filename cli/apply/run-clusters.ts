@@ -4,7 +4,7 @@ import type { ClusterReport } from './cluster/cluster-report.ts';
 /** How many clusters are worked on at the same time, and when no further ones are begun. */
 export interface RunLimits {
   readonly parallel: number;
-  /** No cluster is begun after more than this many have failed. */
+  /** When more than so many clusters have failed, no further cluster is begun. */
   readonly maxUnavailable: number;
   readonly stopping: AbortSignal;
 }

@@ -16,7 +16,9 @@ export interface AcceptedForm {
 }
 
 const plain: AcceptedForm = { as: '', version: '' };
-/** For each kind in `as`, the versions that the gateway can write; the client's preferred one must be among them. */
+/**
+ * For each kind in `as`, the versions that the gateway can write. A request for another version is refused with 406.
+ */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],
   Table: ['v1'],

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { checkServerUrl } from '../../search/stores/postgres/connection/address.ts';
 import type { Fault } from './values.ts';
 
-/** The database of the index. */
+/** Settings of the PostgreSQL database that holds the index. */
 export interface IndexStoreConfig {
-  /** `postgres://…`, possibly with a password. */
+  /** URL of the database, `postgres://…`, possibly with a password. */
   readonly url: string;
   /** File with the password; an absolute path. */
   readonly passwordFile?: string;
@@ -60,7 +60,9 @@ export const indexStorePasswordVariable = 'PORTCULLIS_INDEX_STORE_PASSWORD';
 const leastConnections = 4;
 const mostConnections = 1000;
 
-/** The database of the index; undefined for SQLite. `fault` is called for each setting that is wrong. */
+/**
+ * Checks the settings of the index's database; undefined for SQLite. `fault` is called for each setting that is wrong.
+ */
 export function readIndexStore(written: WrittenStore, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
   const { flags, merged, fault } = written;
   const url = merged.indexStore ?? (environment[indexStoreVariable] || 'sqlite');

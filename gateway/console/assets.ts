@@ -19,7 +19,7 @@ export interface Asset {
   readonly hash: string;
 }
 
-/** The console in memory. */
+/** All files of the console, in memory. */
 export interface ConsoleAssets {
   /** The HTML page. Every answer replaces the text `NONCE` in it by a nonce of its own. */
   readonly page: string;

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Fault } from '../config/values.ts';
 
-/** How the console is served. */
+/** Settings of the console when it is served. */
 export interface ConsoleConfig {
   /** The identity provider of the log-in button; undefined for none. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;

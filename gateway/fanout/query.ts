@@ -43,7 +43,7 @@ const ownKeys: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
 ]);
 
-/** About 23 days. A Node timer cannot be longer than 24.8 days. */
+/** Longest duration of a watch in seconds, about 23 days. A Node timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
 /**

@@ -16,7 +16,10 @@ import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/mem
 const connections = 64;
 /** How many reviews may wait for a connection; callers never have so many reviews open at once. */
 const pending = 4_096;
-/** In bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups it has some 100 KB. */
+/**
+ * Maximum size of an answer in bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups
+ * it has some 100 KB.
+ */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 /** Connections that were made with one client certificate and one set of TLS settings. */

@@ -8,7 +8,7 @@ export const gone = Symbol('gone');
 
 /** Options of {@link WaitingRequest}. */
 export interface WaitingRequestOptions {
-  /** The user's full name. */
+  /** Full name of the user who sent the request. */
   readonly user: string;
   /** The gates at which the request needs a slot, in the order in which it takes them. */
   readonly gates: readonly FairGate[];

@@ -11,7 +11,7 @@ import type { OutgoingIdentities } from '../start/outgoing.ts';
 /** A request that may stay open for long, for example a watch. */
 export interface OutgoingStream {
   readonly user: User;
-  /** The cluster that it was sent to. */
+  /** The cluster that the request was sent to. */
   readonly cluster: ClusterSpec;
   /** The user that the cluster was told to impersonate. */
   readonly outgoing: User;

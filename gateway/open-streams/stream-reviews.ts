@@ -70,7 +70,7 @@ class RunningReviews {
   readonly #options: StreamReviewOptions;
   readonly #endExpired: boolean;
   readonly #streams = new Set<ReviewedStream>();
-  /** Those of `#streams` whose credential has a known expiry. */
+  /** The streams among `#streams` whose credential has a known expiry. */
   readonly #expiring = new Set<ReviewedStream>();
   readonly #timers: readonly NodeJS.Timeout[];
   #sweeping: Promise<void> | undefined;

@@ -57,7 +57,7 @@ const rightsEveryIntervals = 6;
 /** After so many probes in a row without an answer, no more requests are sent to the cluster. */
 const silencesToTrip = 2;
 
-/** What a probe depends on. */
+/** What {@link startProbe} needs. */
 export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;

@@ -15,8 +15,8 @@ export interface ClusterAccess {
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**
-   * Repeats the check while a stream from the cluster is open, and calls `end` when the caller has lost the right.
-   * @returns a function that stops the checks
+   * Repeats the check of {@link mayReach} while a stream from the cluster is open, and calls `end` when the caller has
+   * lost the right.  @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
 }

@@ -18,7 +18,7 @@ export interface Handover {
   close(): void;
 }
 
-/** What a listening socket needs. */
+/** Options of {@link startHandover}. */
 export interface HandoverOptions {
   /** Gives the function that hands a connection to the best worker; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;

@@ -33,7 +33,7 @@ export type Question =
 
 export type Answer = string | ExecResult | boolean;
 
-/** Which listener has accepted a connection. */
+/** The listener that has accepted a connection. */
 export type Port = 'requests' | 'operations';
 
 /** One metric as prom-client writes it in JSON. */

@@ -59,7 +59,7 @@ function summed(readings: readonly (readonly MetricReading[])[]): Registry {
   return AggregatorRegistry.aggregate(readings as unknown as object[]) as unknown as Registry;
 }
 
-/** Adds two readings metric by metric. */
+/** Adds up the metrics of two readings. */
 function added(one: readonly MetricReading[], other: readonly MetricReading[]): readonly MetricReading[] {
   const metrics = summed([one, other]).getMetricsAsArray() as unknown as { get(): MetricReading }[];
   return metrics.map((metric) => {

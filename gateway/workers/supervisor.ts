@@ -34,7 +34,7 @@ export interface Supervisor {
   close(): void;
 }
 
-/** What a supervisor depends on. */
+/** What {@link startSupervisor} needs. */
 export interface SupervisorOptions {
   readonly workers: number;
   /** Makes the start message for a new worker. */

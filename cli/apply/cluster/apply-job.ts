@@ -35,7 +35,7 @@ export interface RunListener {
   onWaiting(report: ClusterReport, text: string): void;
 }
 
-/** One cluster of a run. */
+/** The work on one cluster of a run. */
 export interface ClusterRun {
   readonly job: ApplyJob;
   readonly client: MemberClient;

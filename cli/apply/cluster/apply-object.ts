@@ -14,7 +14,7 @@ import { withoutSecrets } from '../manifests/secret-values.ts';
 /** The field manager of all fields that this program applies, in `metadata.managedFields`. */
 export const fieldManager = 'portcullis';
 
-/** How objects are applied. */
+/** Options for applying objects. */
 export interface ApplyOptions {
   /** True to ask the cluster what would happen, without changing anything. */
   readonly dryRun: boolean;

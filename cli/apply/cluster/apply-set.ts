@@ -37,7 +37,7 @@ export interface SetContents {
   readonly namespaces: ReadonlySet<string>;
 }
 
-/** An object with the label of the set. */
+/** An object in a cluster that has the label of a set. */
 export interface SetMember {
   readonly kind: ServedKind;
   readonly namespace: string;
@@ -45,7 +45,7 @@ export interface SetMember {
   readonly uid: string;
 }
 
-/** A problem with a set in one cluster, in words. */
+/** A problem with a set in one cluster, which the message explains. */
 export class SetProblem extends Failed {}
 
 /** The set with this name. Its id is computed from the name, namespace and kind of its parent, as KEP-3659 says. */

@@ -8,7 +8,7 @@ import type { ChosenCluster } from './choose-clusters.ts';
  */
 export const outcomes = ['untried', 'created', 'configured', 'unchanged', 'failed', 'earlier'] as const;
 
-/** One of {@link outcomes}. */
+/** The result for one object: one of {@link outcomes}. */
 export type Outcome = (typeof outcomes)[number];
 
 /**

@@ -8,12 +8,12 @@ import type { MemberClient } from './member-client.ts';
 export interface ServedKind {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The name in paths, such as `deployments`. */
+  /** Plural name of the kind in paths, such as `deployments`. */
   readonly resource: string;
   readonly isNamespaced: boolean;
 }
 
-/** The kinds of one cluster. */
+/** Finds kinds that one cluster serves. */
 export interface Kinds {
   find(apiVersion: string, kind: string): ServedKind | undefined;
   /** Finds a kind by kind and group, such as `Deployment.apps`, in the version that the cluster prefers. */

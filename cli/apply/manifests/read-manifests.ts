@@ -13,7 +13,7 @@ import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { isSecret } from './secret-values.ts';
 
-/** Where manifests come from. */
+/** The sources of manifests, as the flags name them. */
 export interface ManifestSources {
   /** Files and folders; `-` is standard input. */
   readonly filename?: readonly string[];

@@ -69,7 +69,7 @@ export async function askMetrics(
       const attributes = attributesOf(state.user, { name, uid, labels }, outer, info, path);
       return (await dependencies.authorizer.authorize(attributes)).allowed;
     },
-    // Only watches stay open long enough to be reviewed.
+    // Rights are not checked again during the answer: only watches stay open long enough for that.
     follow: () => () => {},
   };
   state.observation.cluster = '*';

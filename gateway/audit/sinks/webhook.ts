@@ -11,7 +11,7 @@ export interface BatchOptions {
   readonly bufferSize: number;
   readonly maxSize: number;
   readonly maxWaitMs: number;
-  /** Batches per second; 0 means no limit. */
+  /** Maximum number of batches sent per second; 0 means no limit. */
   readonly throttleQps: number;
   readonly throttleBurst: number;
 }
@@ -33,7 +33,7 @@ export interface AuditWebhookOptions {
   readonly random?: () => number;
 }
 
-/** The webhook answered with a status other than 2xx. */
+/** Thrown when the webhook answered with a status other than 2xx. */
 export class WebhookRefusal extends Error {
   readonly status: number;
 
@@ -83,7 +83,7 @@ export class AuditWebhook implements AuditSink {
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
-  /** Undefined when batches are not throttled. */
+  /** Limits how often batches are sent; undefined when they are not throttled. */
   readonly #bucket: TokenBucket | undefined;
   #closed = false;
   #onIdle: (() => void)[] = [];

@@ -12,8 +12,8 @@ export interface WorksConfig {
   /** The Lease by which replicas elect the one that executes works. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /**
-   * Names of ManagedClusterSets. Works of clusters in these sets are executed, and works of clusters with an
-   * annotation.
+   * Names of ManagedClusterSets; works of their clusters are executed. An annotation of a ManagedCluster, where it
+   * exists, decides instead.
    */
   readonly clusterSets: readonly string[];
   /**

@@ -31,7 +31,7 @@ export interface ListParts {
   readonly path: string;
 }
 
-/** In milliseconds. After this time no further cluster is asked; clusters asked before may still answer. */
+/** Milliseconds after which no further cluster is asked. Clusters that were asked before may still answer. */
 const allHeadsMs = 20_000;
 
 /**
