@@ -12,7 +12,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
  */
 export class Failure extends Error {
   readonly exitCode: 1 | 2;
-  /** What the person should do, a sentence or a command; '' when the message says everything. */
+  /** Advice for the person, a sentence or a command; '' when the message says everything. */
   readonly nextStep: string;
 
   constructor(

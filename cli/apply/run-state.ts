@@ -20,7 +20,7 @@ export interface ClusterState {
 /** The saved progress of a run. */
 export interface RunState {
   readonly path: string;
-  /** What an earlier run of the same manifests did in this cluster. */
+  /** The progress of an earlier run of the same manifests in this cluster; undefined when there is none. */
   earlier(cluster: ChosenCluster): ClusterState | undefined;
   record(cluster: ChosenCluster, applied: number, done: boolean): void;
   /** Removes the file, when nothing is left to resume. */

@@ -29,7 +29,7 @@ export interface RunningAudit extends Audit {
   close(): void;
 }
 
-/** What the audit log needs in addition to its configuration. */
+/** Other parts of the gateway that the audit log needs, in addition to its configuration. */
 export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;

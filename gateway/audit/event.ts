@@ -20,7 +20,7 @@ export interface AuditEvent {
   readonly objectRef: ObjectReference | undefined;
   /** Status of the answer; undefined in events that are written before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** This timestamp and the next are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
+  /** The next two timestamps are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];

@@ -46,9 +46,9 @@ export class AuditRecorder {
   }
 
   /**
-   * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
-   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
-   * that the request goes on unrecorded
+   * Called when the caller is known. Returns undefined when the request may go on at once, otherwise a promise that
+   * resolves when it may.  @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be
+   * stored and the policy forbids that the request goes on unrecorded
    */
   begin(state: Authenticated): Promise<void> | undefined {
     const { policy, overflow, sinks, counts } = this.#rules;

@@ -28,7 +28,7 @@ export interface ClusterProxy {
   readonly keyFile: string | undefined;
 }
 
-/** What `portcullis serve` needs to know about its hub. Paths are absolute. */
+/** Settings of the hub for `portcullis serve`. Paths are absolute. */
 export interface HubConfig {
   /**
    * Kubeconfig of the hub; when undefined, the hub is the cluster in which this process runs as a pod, reached with its

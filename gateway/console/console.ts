@@ -10,7 +10,7 @@ import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 import type { Asset, Coding, ConsoleAssets } from './assets.ts';
 
-/** What the answers below /console/ are made from. */
+/** The data from which answers below /console/ are made. */
 export interface ConsoleParts {
   /** The files of the console; undefined when it was not built. */
   readonly assets: ConsoleAssets | undefined;

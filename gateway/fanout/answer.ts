@@ -63,7 +63,7 @@ export async function answerFanout(
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
     return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
   } catch (error) {
-    // Nothing can be sent: the client has gone or has already got the reason.
+    // Nothing can be sent: the client has gone, or has already got an error.
     if (state.inbound.closed) return;
     if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
     sendIncomplete(state, writer, error);

@@ -53,7 +53,7 @@ export interface HubTrustReports {
   readonly onRecovered: (message: string) => void;
 }
 
-/** What to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
+/** The resource to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
 export const watchedTrust: WatchedResource = {
   group: '',
   version: 'v1',

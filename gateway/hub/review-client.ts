@@ -1,7 +1,7 @@
 // Sends TokenReviews and SubjectAccessReviews to the hub with the gateway's own HTTP client, which costs a fraction of
-// node:https. With many users and clusters, reviews are what requests cost most: one for each pair of user and cluster
-// every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed, changed
-// TLS settings) is left to the ordinary client of the hub, so that it is handled in one place.
+// node:https. With many users and clusters, reviews are the largest cost of requests: one for each pair of user and
+// cluster every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed,
+// changed TLS settings) is left to the ordinary client of the hub, so that one place handles it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
@@ -29,7 +29,7 @@ interface Path {
   readonly transport: Transport;
 }
 
-/** What is needed to send one review: connections, address and credential. */
+/** Connections, address and credential for sending one review. */
 interface ReadyPath {
   readonly path: Path;
   readonly endpoint: Endpoint;
@@ -92,7 +92,10 @@ class CheapReviews implements HubClient {
     this.#client.close();
   }
 
-  /** What is needed to send a review; undefined when the ordinary client of the hub must send it. */
+  /**
+   * Returns connections, address and credential for sending a review; undefined when the ordinary client of the hub
+   * must send it.
+   */
   #readyPath(): ReadyPath | undefined {
     try {
       const access = this.#connection.current();

@@ -67,7 +67,7 @@ export class WaitingRequest implements Waiting {
     this.start();
   }
 
-  /** To be called when the request has ended, or when its client went away while it waited. */
+  /** Must be called when the request has ended, or when its client went away while the request waited. */
   close(): void {
     if (this.#settled) {
       this.#giveBack();

@@ -13,7 +13,7 @@ import type { Listener } from '../start/tls-server.ts';
  */
 export const flushMs = 3000;
 
-/** What is shut down, and how long that may take. */
+/** The parts that are shut down, and the time that the shutdown may take. */
 export interface DrainParts {
   readonly listener: Pick<Listener, 'drain'>;
   readonly openStreams: OpenStreams;
@@ -30,7 +30,7 @@ export interface DrainParts {
  * short for that.
  */
 const leastWatchesPerSecond = 200;
-/** At shutdown, all watches have been ended by this share of the grace period. */
+/** Share of the grace period after which all watches have been ended. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 

@@ -13,7 +13,7 @@ export interface OutgoingStream {
   readonly user: User;
   /** The cluster that the request was sent to. */
   readonly cluster: ClusterSpec;
-  /** The user that the cluster was told to impersonate. */
+  /** The user that the cluster sees for the request (impersonation). */
   readonly outgoing: User;
   /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;

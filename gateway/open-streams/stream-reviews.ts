@@ -52,7 +52,10 @@ const expiryIntervalMs = 1_000;
  * for each token.
  */
 const concurrency = 16;
-/** After so many checks that needed no request to the hub, other work of the process gets its turn. */
+/**
+ * After this number of checks, other work of the process gets its turn: checks that need no request to the hub would
+ * otherwise run without a pause.
+ */
 const batch = 200;
 
 /**

@@ -16,7 +16,7 @@ type Resources = readonly string[] | undefined;
 
 /** Milliseconds for which changes of the index are collected before they are written to the cluster records. */
 const gatherMs = 100;
-/** Milliseconds between two looks at the progress of first lists, for which the index has no event. */
+/** Milliseconds between two readings of the progress of first lists, for which the index has no event. */
 const progressMs = 2_000;
 /** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;

@@ -54,7 +54,7 @@ const probesPerSecond = 100;
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
-/** After so many probes in a row without an answer, no more requests are sent to the cluster. */
+/** Number of probes in a row without an answer after which no more requests are sent to the cluster. */
 const silencesToTrip = 2;
 
 /** What {@link startProbe} needs. */

@@ -1,6 +1,6 @@
-// What a request for several clusters may ask of each: exactly what it could ask of that cluster alone. RBAC for the
-// cluster name `*` only allows such a request to begin; it gives access to no cluster. Each cluster is authorized by
-// its own name, and so is impersonation of another user.
+// Permission checks for a request to several clusters. It may ask each cluster exactly what it could ask of that
+// cluster alone. RBAC for the cluster name `*` only allows such a request to begin; it gives access to no cluster. Each
+// cluster is authorized by its own name, and so is impersonation of another user.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 

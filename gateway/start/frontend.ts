@@ -39,7 +39,7 @@ import type { Users } from './users.ts';
  */
 export const bookmarkIntervalMs = 60_000;
 
-/** What a frontend (the part that accepts and answers requests) needs. */
+/** Other parts of the gateway that a frontend (the part that accepts and answers requests) needs. */
 export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;

@@ -38,7 +38,7 @@ export interface GatewayIndex {
   close(): Promise<void>;
 }
 
-/** What the index needs in addition to its configuration. */
+/** Other parts of the gateway that the index needs, in addition to its configuration. */
 export interface GatewayIndexParts extends Omit<
   IndexOptions,
   | 'resources'

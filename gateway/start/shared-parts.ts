@@ -45,7 +45,7 @@ export interface StartOptions {
   readonly host: Host | undefined;
 }
 
-/** What {@link startSharedParts} has started. */
+/** The parts of a gateway that {@link startSharedParts} has started. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;

@@ -26,7 +26,7 @@ import type { Supervisor } from './supervisor.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** After the shutdown grace, workers get this much longer to close connections and to send their last audit events. */
+/** Milliseconds that workers get after the shutdown grace, to close connections and to send their last audit events. */
 const endingMs = 5_000;
 /**
  * Milliseconds between two checks whether the state of the audit sinks has changed. A new state is sent to the workers,

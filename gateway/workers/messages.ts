@@ -18,7 +18,7 @@ export interface WorkerStart {
 
 export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
-/** What a worker reports once it serves. Of `opsUrl` only the scheme is used. */
+/** The message of a worker that has started. Of `opsUrl` only the scheme is used. */
 export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
 
 /** One run of a credential plugin, without the abort signal, which cannot be sent to another process. */

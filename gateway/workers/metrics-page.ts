@@ -13,7 +13,7 @@ export interface WorkersPage extends MetricsPage {
   keep(metrics: readonly MetricReading[]): void;
 }
 
-/** For a worker that does not answer in this time, its previous metrics are used. */
+/** Milliseconds to wait for a worker's metrics. If they do not arrive in time, its previous metrics are used. */
 const readTimeoutMs = 1_000;
 
 /**

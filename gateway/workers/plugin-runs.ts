@@ -22,9 +22,9 @@ export interface PluginRuns {
 interface Known {
   readonly result: ExecResult;
   readonly endedAtMs: number;
-  /** Until when the result may be shared, in Unix milliseconds. */
+  /** End of the time in which the result may be shared, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** For each worker that got the result, when it first did, in Unix milliseconds. */
+  /** The workers that got the result, each with the time when it first got it, in Unix milliseconds. */
   readonly givenAtMs: WeakMap<object, number>;
 }
 
@@ -80,7 +80,7 @@ export function makePluginRuns(
   };
 }
 
-/** Until when a result may be given to other workers, in Unix milliseconds. */
+/** End of the time in which a result may be given to other workers, in Unix milliseconds. */
 function expiryOf(result: ExecResult, nowMs: number): number {
   if (result.kind === 'exited' && result.code === 0) {
     try {

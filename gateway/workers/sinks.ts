@@ -41,7 +41,8 @@ export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undef
           () => false,
         );
       },
-      // Nothing to flush: the channel keeps the order, and the first process stores every line it has received.
+      // There is nothing to flush: the channel keeps the order, and the first process stores every line it has
+      // received.
       flush: () => Promise.resolve(),
       close: () => undefined,
     };

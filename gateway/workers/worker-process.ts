@@ -19,7 +19,7 @@ export interface WorkerProcess {
   readonly isReady: boolean;
   /** True when the worker should get connections: its `readyz` is fine, and it has sent something lately. */
   readonly isHealthy: boolean;
-  /** What the worker reported when it had started; undefined before. */
+  /** The message of the worker that it has started; undefined before. */
   readonly ready: ReadyWorker | undefined;
   /** Number of connections given to the worker and not yet reported as closed. */
   readonly connections: number;
@@ -145,7 +145,7 @@ class ForkedWorker implements WorkerProcess {
   readonly take = (socket: Socket, port: Port): void => {
     if (port === 'requests') this.#connections += 1;
     this.#unsent.set(socket, port);
-    // With an error the worker is ending. The connection stays in `unsent` and goes to another worker.
+    // An error means that the worker is ending. The connection stays in `unsent` and goes to another worker.
     this.#child.send({ port }, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
 

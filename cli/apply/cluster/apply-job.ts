@@ -20,7 +20,7 @@ export interface ApplyJob {
   readonly stopping: AbortSignal;
 }
 
-/** What a run does with objects of a set that the manifests no longer contain. */
+/** Options for objects of a set that the manifests no longer contain. */
 export interface SetOptions {
   readonly prunes: boolean;
   /** True to delete more than half of a set, or a Namespace or CustomResourceDefinition, without refusing. */
@@ -45,7 +45,7 @@ export interface ClusterRun {
   readonly listener: RunListener;
 }
 
-/** What a run has learned about a cluster so far. */
+/** The knowledge about a cluster that a run has gathered so far. */
 export interface ClusterKnowledge {
   kinds: Kinds;
   /** Number of objects in the set before this run. */

@@ -1,4 +1,4 @@
-// What `portcullis apply` knows of one object in a manifest, and how messages name the object.
+// The type of one object in a manifest, and functions that say how messages name it and in which phase it is applied.
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /** One object to apply. Its text is shared by all clusters. */

@@ -23,7 +23,7 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** What the health endpoint needs to answer. */
+/** The parts of the gateway that answer requests for the health of a cluster. */
 export interface HealthParts {
   readonly store: ClusterReader;
   /** The hub, which stores the health of clusters; undefined when there is no hub, and then no cluster has health. */

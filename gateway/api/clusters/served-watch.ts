@@ -48,7 +48,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** What the client of a watch asked for: the form of the objects, and which objects. */
+/** The request of a watch: the form of the objects, and which objects. */
 interface Selection {
   readonly form: AcceptedForm['as'];
   readonly matches: (object: ServedObject) => boolean;

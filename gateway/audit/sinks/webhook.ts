@@ -48,7 +48,10 @@ interface Batch {
   /** The events as lines of JSON; undefined while they are only on disk. */
   readonly lines: readonly string[] | undefined;
   readonly spooled: SpooledBatch | undefined;
-  /** For mode `blocking`: functions that are called with true when the events have been stored, with false when not. */
+  /**
+   * For mode `blocking`: functions to call with true when the events have been stored, or with false when they could
+   * not be.
+   */
   readonly waiting: readonly ((stored: boolean) => void)[];
   attempts: number;
 }

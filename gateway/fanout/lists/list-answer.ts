@@ -21,7 +21,9 @@ import type { CellOrder, Columns } from './table-columns.ts';
 import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
-/** What is needed to answer a request for many clusters: the request, the clusters, and the writer to the client. */
+/**
+ * The data with which a request for many clusters is answered: the request, the clusters, and the writer to the client.
+ */
 export interface ListParts {
   readonly state: Authorized;
   readonly members: FanoutMembers;
