@@ -17,7 +17,8 @@ export interface AcceptedForm {
 
 const plain: AcceptedForm = { as: '', version: '' };
 /**
- * For each kind in `as`, the versions that the gateway can write. A request for another version is refused with 406.
+ * For each kind in `as`, the versions that the gateway can write. Elements of an Accept header with another version are
+ * skipped.
  */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],

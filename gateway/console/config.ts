@@ -8,8 +8,8 @@ export interface ConsoleConfig {
   /** The identity provider of the log-in button; undefined for none. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
-   * Whether a link may carry a token behind its `#`. Security: only the demo does that, whose tokens lead to simulated
-   * clusters; elsewhere a link could log somebody in as somebody else.
+   * True when a link may carry a token behind its `#`. Security: only the demo allows this, because its tokens lead
+   * only to simulated clusters. Elsewhere such a link could log a person in as another user.
    */
   readonly link: boolean;
 }

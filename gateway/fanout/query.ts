@@ -72,9 +72,9 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode and take the first
- * of two. Here that would select clusters that the caller did not mean, perhaps for a write.
- * @throws GatewayError BAD_REQUEST
+ * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode, and would use the
+ * first one when the parameter is repeated. That could select clusters that the caller did not mean, perhaps for a
+ * write.  @throws GatewayError BAD_REQUEST
  */
 function readClusterSelector(query: string): string {
   const pairs = query

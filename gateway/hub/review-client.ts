@@ -110,9 +110,9 @@ class CheapReviews implements HubClient {
   }
 
   /**
-   * The connections to use. When there are none yet, or the TLS settings or the certificate have changed, it makes new
-   * ones and returns undefined. The ordinary client then sends this one review, and so learns of the change for its
-   * watches.
+   * Returns the connections to use. When there are none yet, or the TLS settings or the certificate have changed, it
+   * makes new ones and returns undefined. The ordinary client of the hub then sends this one review, and so learns of
+   * the change for its watches.
    */
   #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
     const now = this.#path;

@@ -173,7 +173,8 @@ class StartedOnUse implements GatewayIndex {
       if (this.#isClosed) await index.close();
       return index;
     } catch (error) {
-      // While the gateway is ending, its data directory may be gone already. That is no fault of the index.
+      // While the gateway is ending, its data directory may be gone already. Such an error is not reported as a fault
+      // of the index.
       if (!isCurrent() || this.#isClosed) throw error;
       this.#starting = undefined;
       this.#failedAtMs = performance.now();

@@ -66,7 +66,7 @@ export type FromWorker =
   /** How many connections have closed since the last message of this kind. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
-  /** A message that the first process passes on to all other workers. */
+  /** A message to the other workers; the first process passes it on. */
   | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
   | { readonly kind: 'pong' }
