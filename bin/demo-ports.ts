@@ -1,6 +1,5 @@
-// Checks whether the demo's listen addresses are free, before anything is started. Easy to get wrong: report all
-// addresses that are taken at once. Otherwise a person who chooses another for the first one runs into the second one
-// next.
+// Checks whether the demo's listen addresses are free, before anything is started. All addresses that are taken are
+// reported at once. Otherwise somebody who changes the first address learns only then that the second is taken too.
 import { createServer } from 'node:net';
 import { Failure } from '../cli/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';

@@ -106,7 +106,7 @@ async function startMembers(count: number, closers: (() => void | Promise<void>)
   return members;
 }
 
-/** Listen addresses and files of this run. */
+/** Listen addresses and files of one run of the demo. */
 interface RunSettings {
   readonly listen: HostPort;
   readonly opsListen: HostPort;

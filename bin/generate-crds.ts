@@ -33,7 +33,7 @@ function yamlOf(definitions: readonly object[]): string {
     .join('---\n');
 }
 
-/** Adds the verb to the command `generate` of a program. */
+/** Adds the command `crds` to the command `generate` of the program. */
 export function addGenerateCrds(program: Command, terminal: Terminal): void {
   program.commands
     .find((command) => command.name() === 'generate')

@@ -71,7 +71,7 @@ function addHubObjectFlags(command: Command): void {
     .option('--api-services <names>', 'APIServices that get its CA as caBundle');
 }
 
-/** Flags about what the hub is asked about callers. */
+/** Flags about how the hub authenticates and authorizes callers. */
 function addHubDecisionFlags(command: Command): void {
   command
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
@@ -116,7 +116,7 @@ function addHubIdentityFlags(command: Command): void {
     .option('--proxy-key <pem>', 'key of that certificate');
 }
 
-/** What objects of the hub define beside clusters: collections, and Clusterpedia's import policies. */
+/** Flags about objects of the hub other than clusters: collections, and Clusterpedia's import policies. */
 function addImportFlags(command: Command): void {
   command
     .option(
@@ -137,7 +137,7 @@ function addImportFlags(command: Command): void {
     );
 }
 
-/** OCM's ManifestWorks in clusters without an agent. */
+/** Flags about executing OCM's ManifestWorks in clusters without an OCM agent. */
 function addWorksFlags(command: Command): void {
   command
     .option(

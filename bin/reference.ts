@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { makeProgram } from './program.ts';
 
-/** Path of the page, relative to the root of the repository. */
+/** Path of the generated page, relative to the root of the repository. */
 export const referencePath = 'docs/reference/command-line.md';
 
 const head = `# Command line
@@ -29,7 +29,7 @@ next step.
 | \`XDG_STATE_HOME\` | \`serve\`, \`apply\` | where the data directory is unless \`--data-dir\` says otherwise; what \`--resume\` remembers |
 `;
 
-/** Text of the page: an introduction, then a section with the --help of each command. */
+/** Text of the page about the command line: an introduction, then a section with the --help of each command. */
 export function referencePage(): string {
   let shown = '';
   const program = makeProgram(

@@ -55,7 +55,7 @@ export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accept
   return [...(counted.length === 0 ? [] : [`${head}\n`]), ...table, ...faults].join('');
 }
 
-/** A summary in one sentence. */
+/** The result of a check in one sentence. */
 export function checkSummary(report: CheckReport, accepted: Accepted): string {
   const counted = report.weaknesses.filter(({ name }) => !accepted.has(name)).length;
   const rest = report.weaknesses.length - counted;

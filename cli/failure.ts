@@ -4,7 +4,7 @@
 /** Exit codes: `ok` when done, `failed` when it was tried without success, `usage` when flags or files are wrong. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** One of {@link exitCodes}. */
+/** The exit code of a command: one of {@link exitCodes}. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /**
@@ -12,7 +12,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
  */
 export class Failure extends Error {
   readonly exitCode: 1 | 2;
-  /** What the person should do, a sentence or a command; '' when the message says everything. */
+  /** Advice for the person, a sentence or a command; '' when the message says everything. */
   readonly nextStep: string;
 
   constructor(

@@ -82,7 +82,7 @@ async function makeKeys(): Promise<Keys> {
   return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as unknown as Keys;
 }
 
-/** What the stub answers. Tests may change the fields between requests. */
+/** The answers of the stub gateway. Tests may change the fields between requests. */
 export interface StubAnswers {
   token: string;
   /** Common name of the client certificates that the stub accepts. */
@@ -203,7 +203,7 @@ export function recordingTerminal(
   };
 }
 
-/** A temporary folder. */
+/** A temporary folder for the files of one test. */
 export interface TestFolder {
   readonly path: string;
   write(name: string, text: string): string;

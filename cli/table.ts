@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../lib/objects/json-object.ts';
 const minimalWidth = 6;
 const padding = 3;
 
-/** How to print a Table. */
+/** Options for printing a Table. */
 export interface TableOptions {
   /** True to print also the columns with a priority above 0. */
   readonly wide: boolean;

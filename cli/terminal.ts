@@ -1,8 +1,8 @@
-// What a command may use of its process, passed in so that tests need no process. Results go to `print` (standard
-// output, which programs may parse); messages for people go to `note` (standard error).
+// The interface to the process (environment, clock, output) that commands are given, so that tests need no process.
+// Results go to `print` (standard output, which programs may parse); messages for people go to `note` (standard error).
 import { homedir } from 'node:os';
 
-/** What a command may use of its process: environment, clock and output. */
+/** The interface to the process that commands are given: environment, clock and output. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;

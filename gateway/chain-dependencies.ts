@@ -19,7 +19,7 @@ import type { StreamReviews } from './open-streams/stream-reviews.ts';
 import type { CompleteResponse } from './status.ts';
 import type { Tracing } from './tracing/request-trace.ts';
 
-/** What every step of the chain gets as its second argument. */
+/** The second argument of every step of the chain. */
 export interface ChainDependencies {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;

@@ -117,7 +117,7 @@ export interface Observation {
   error: unknown;
   /** The last decision of the authorizer; undefined until it has been asked. */
   authorization: Decision | undefined;
-  /** What the audit log remembers of the request; undefined when it is not audited. */
+  /** Data about the request that the audit log keeps; undefined when the request is not audited. */
   audit: AuditTrail | undefined;
   /** The trace of the request; undefined when it is not traced. */
   trace: RequestTrace | undefined;

@@ -21,7 +21,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // Loaded on use: the first of several processes needs little of what a gateway is.
+    // The code is imported only here: with several workers, the first process needs little of the code of a gateway.
     const start =
       config.workers === 1
         ? (await import('./start/gateway.ts')).startGateway

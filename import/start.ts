@@ -15,7 +15,6 @@ const registryLease = 'portcullis-karmada-search';
 
 export interface ImportOptions {
   readonly client: HubClient;
-<<<<<<< HEAD
   /** Undefined: Clusterpedia's objects are not looked after. */
   readonly policies: PolicyImports | undefined;
   /** Undefined: Karmada's ResourceRegistries are not looked after. */
@@ -28,18 +27,11 @@ export interface ImportOptions {
 /** What Clusterpedia's objects are looked after with. */
 export interface PolicyImports {
   /** Where the Leases are: Clusterpedia's own namespace, so that its components and these controllers take turns. */
-=======
-  /**
-   * Namespace of the Leases. It is Clusterpedia's own, so that its controllers and the gateway's never run at the same
-   * time.
-   */
->>>>>>> comments4
   readonly namespace: string;
   /** Shard whose PediaClusters this gateway reconciles; '' for PediaClusters without a shard. */
   readonly shardingName: string;
   /** The clusters in the index; undefined when nothing is indexed, and then PediaClusters are not reconciled. */
   readonly clusters: ImportedClusters | undefined;
-<<<<<<< HEAD
 }
 
 /** What Karmada's ResourceRegistries are looked after with. */
@@ -47,11 +39,6 @@ export interface RegistryImports {
   /** Where the Lease is. */
   readonly namespace: string;
   readonly indexed: IndexedRegistries;
-=======
-  readonly log: ControllerLog;
-  /** Factor for the times of the Leases: below 1 in tests, otherwise 1. */
-  readonly timeScale: number;
->>>>>>> comments4
 }
 
 export interface Imports {
@@ -59,14 +46,8 @@ export interface Imports {
   close(): Promise<void>;
 }
 
-<<<<<<< HEAD
 /** Starts at once; the hub is asked in the background. */
 export function startImports({ client, policies, registries, log, timeScale }: ImportOptions): Imports {
-=======
-/** Starts at once, without waiting for the hub to answer. */
-export function startImports(options: ImportOptions): Imports {
-  const { client, namespace, shardingName, clusters, log, timeScale } = options;
->>>>>>> comments4
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const elect = (namespace: string, name: string, lead: () => () => void): Election => {
@@ -89,7 +70,6 @@ export function startImports(options: ImportOptions): Imports {
       },
     });
   };
-<<<<<<< HEAD
   const elections: Election[] = [];
   if (policies !== undefined) {
     const { namespace, shardingName, clusters } = policies;
@@ -103,13 +83,6 @@ export function startImports(options: ImportOptions): Imports {
   if (registries !== undefined) {
     const { namespace, indexed } = registries;
     elections.push(elect(namespace, registryLease, () => startRegistryControllers({ client, log, indexed })));
-=======
-  // The Leases have the names that Clusterpedia's own components use.
-  const elections = [elect('clusterpedia-controller-manager', () => startPolicyControllers({ client, log }))];
-  if (clusters !== undefined) {
-    const name = `clusterpedia-clustersynchro-manager${shardingName === '' ? '' : `-${shardingName}`}`;
-    elections.push(elect(name, () => startClusterControllers({ client, log, clusters, shardingName })));
->>>>>>> comments4
   }
   return { close: async () => void (await Promise.all(elections.map((election) => election.close()))) };
 }

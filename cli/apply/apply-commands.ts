@@ -1,4 +1,4 @@
-// The commands `apply`, `diff` and `delete`: what they are called with, and what Ctrl-C does to them.
+// The commands `apply`, `diff` and `delete`: their flags and arguments, and how Ctrl-C stops them.
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { addManifestFlags, addOutputFlag, addRunFlags, parseDuration } from './apply-flags.ts';

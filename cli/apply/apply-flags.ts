@@ -10,7 +10,7 @@ import type { ManifestSources } from './manifests/read-manifests.ts';
 export interface RunFlags extends ConnectionFlags, KubeconfigFlags, ClusterFlags {
   readonly namespace?: string;
   readonly dryRun?: boolean;
-  /** Clusters at a time. */
+  /** How many clusters are worked on at the same time. */
   readonly parallel: number;
   /** A number of clusters, or a share of them such as `10%`; no further cluster is begun when more have failed. */
   readonly maxUnavailable?: string;
@@ -24,13 +24,13 @@ export interface ApplyFlags extends RunFlags, ManifestSources {
   readonly prune?: boolean;
   readonly allowLargePrune?: boolean;
   readonly wait?: boolean;
-  /** Milliseconds. */
+  /** Milliseconds to wait in each cluster until applied objects are ready (`--timeout`). */
   readonly timeout: number;
   readonly forceConflicts?: boolean;
   readonly resume?: boolean;
 }
 
-/** Adds the flags of {@link RunFlags}, without the output. */
+/** Adds the flags of {@link RunFlags} to a command, except `--output`. */
 export function addRunFlags(command: Command): Command {
   return addConnectionFlags(command)
     .option('--clusters <names>', 'these clusters, separated by commas')
@@ -55,7 +55,7 @@ export function addManifestFlags(command: Command): Command {
     .option('--force-conflicts', 'take over fields that others manage');
 }
 
-/** Adds -o with the formats of a report. */
+/** Adds the flag `--output` with the formats of a run's report. */
 export function addOutputFlag(command: Command): Command {
   const option = new Option('-o, --output <format>', 'how to print the report');
   return command.addOption(option.choices(['table', 'json']).default('table'));

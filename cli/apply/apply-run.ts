@@ -24,12 +24,12 @@ import { reportJson, reportTable } from './run-report.ts';
 import { openState, statePath } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 
-/** What a run is given beside its flags. */
+/** What a run needs in addition to its flags. */
 export interface RunSurroundings {
   readonly terminal: Terminal;
-  /** Ends the run in good order. */
+  /** When aborted, running requests finish and no further ones begin. */
   readonly stopping: AbortSignal;
-  /** Limits of requests; tests use shorter ones. */
+  /** Timeouts of requests to clusters; tests use shorter ones. */
   readonly limits?: ClientLimits;
 }
 
@@ -79,7 +79,7 @@ export async function apply(flags: ApplyFlags, surroundings: RunSurroundings): P
   finish(reports, state, stopping);
 }
 
-/** @throws Failure (usage) when flags contradict each other */
+/** Refuses flags that contradict each other. @throws Failure (usage) */
 function checkFlags(flags: ApplyFlags): void {
   checkClusterFlags(flags);
   const wrong: readonly (readonly [is: boolean, message: string, next: string])[] = [
@@ -105,7 +105,10 @@ function stateOf(flags: ApplyFlags, { root }: Connection, { hash }: Manifests, t
   return openState(statePath(terminal, key), hash, flags.resume === true);
 }
 
-/** Limits of a run; a share of the clusters is rounded down, as Kubernetes does for what may be unavailable. */
+/**
+ * How many clusters are worked on at the same time, and how many may fail. A share such as `10%` is rounded down, as
+ * Kubernetes does for maxUnavailable.
+ */
 export function limitsOf(
   { parallel, maxUnavailable }: Pick<RunFlags, 'parallel' | 'maxUnavailable'>,
   clusters: number,
@@ -150,13 +153,16 @@ function printResult(terminal: Terminal, flags: ApplyFlags, { reports, manifests
   }
   for (const piece of diffs.print()) terminal.print(piece);
   if (diffs.leftOut > 0) terminal.note(`${diffs.leftOut} diffs were left out; choose fewer clusters\n`);
-  // With --diff, standard output is nothing but the diffs, so that it is empty when there are none.
+  // With --diff, standard output holds only the diffs, so that it is empty when nothing differs.
   const show = flags.diff === true ? terminal.note : terminal.print;
   show(reportTable(reports));
   if (flags.dryRun === true) terminal.note('This was a dry run: nothing was changed.\n');
 }
 
-/** @throws Failure unless every cluster is done */
+/**
+ * Ends a run: removes its saved progress when every cluster is done. @throws Failure when a cluster failed or was not
+ * reached
+ */
 export function finish(reports: readonly ClusterReport[], state: RunState | undefined, stopping: AbortSignal): void {
   const named = (...wanted: readonly ClusterReport['status'][]): readonly string[] =>
     reports.filter(({ status }) => wanted.includes(status)).map(({ cluster }) => cluster.name);

@@ -59,7 +59,10 @@ interface Deletion {
   readonly onDeleted: (name: string) => void;
 }
 
-/** @returns what could not be deleted; undefined when the set is gone, or would be */
+/**
+ * Deletes a set in one cluster. @returns what could not be deleted; undefined when the set is gone, or would be in a
+ * dry run
+ */
 async function deleteInCluster(
   client: MemberClient,
   set: ApplySet,
@@ -76,7 +79,7 @@ async function deleteInCluster(
     else refusals.push(`${name}: ${refused}`);
   }
   if (refusals.length > 0) return `${refusals.length} objects could not be deleted, such as ${refusals[0]}`;
-  // The parent goes last: until then it says what is left of the set.
+  // The parent Secret is deleted last, because it says which objects are left.
   if (!isDryRun) await deleteSet(client, set);
   return undefined;
 }

@@ -9,13 +9,15 @@ interface StoredObject {
 
 /** Clusters behind a stub gateway. */
 export interface ManyClusters {
-  /** Objects by `cluster path`. */
+  /** Stored objects; the key is cluster name and path, separated by a space. */
   readonly objects: Map<string, StoredObject>;
-  /** Every request, as `cluster METHOD path`. */
+  /** All requests so far, each as `cluster METHOD path`. */
   readonly requests: string[];
-  /** Part of the UIDs of all clusters: another one makes them other clusters with the same names. */
+  /**
+   * A number that is part of the UIDs of all clusters. With another number, the same names belong to other clusters.
+   */
   life: number;
-  /** Answers a request in place of the cluster when it returns true. */
+  /** Called for every request. When it returns true, it has answered the request in place of the cluster. */
   intercept: (cluster: string, request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -30,7 +32,7 @@ const served = [
   verbs,
 }));
 
-/** Puts clusters with these names behind the stub. */
+/** Makes a stub gateway serve clusters with these names. */
 export function serveClusters(stub: StubGateway, names: readonly string[]): ManyClusters {
   const clusters: ManyClusters = { objects: new Map(), requests: [], life: 1, intercept: () => false };
   stub.answers.override = (request, response) => {
@@ -73,7 +75,10 @@ function answerObjects(
   return sendJson(response, 200, existing);
 }
 
-/** As a server with a precondition: members of a set are deleted only by their UID. */
+/**
+ * Deletes an object. Like a real server it checks the precondition on the UID, without which no member of a set is
+ * deleted.
+ */
 async function deleteObject(
   objects: ManyClusters['objects'],
   key: string,

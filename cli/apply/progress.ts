@@ -1,33 +1,34 @@
-// What a person sees while a run goes on, on standard error. On a terminal, the clusters under way and a bar over all
-// are drawn again and again at the bottom, and lines about faults and finished clusters go by above them. Elsewhere
-// there are only lines, one for each change.
+// Shows on standard error how a run goes. On a terminal, running clusters and a progress bar are redrawn at the bottom,
+// and lines about faults and finished clusters appear above. Elsewhere, one line is printed for each change.
 import { printable } from '../failure.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import { summaryOf } from './run-report.ts';
 
-/** Shows how a run goes. */
+/** The progress display of a run. */
 export interface Progress {
-  /** Something happened to an object: shown as a line where there is no terminal, and as a step where there is. */
+  /**
+   * Reports what happened to an object. On a terminal it is shown as the cluster's current step, elsewhere as a line.
+   */
   step(report: ClusterReport, text: string): void;
-  /** Something a person must read. */
+  /** Prints a line that the person must read. */
   line(text: string): void;
-  /** What a cluster under way waits for. */
+  /** Shows what a running cluster waits for. */
   state(report: ClusterReport, text: string): void;
   begin(report: ClusterReport): void;
   end(report: ClusterReport): void;
-  /** Takes away what was drawn. */
+  /** Removes what was drawn on the terminal. */
   close(): void;
 }
 
-/** Longest part of a line that the name of a cluster takes. */
+/** Longest name of a cluster, in columns, that a line shows in full. */
 const nameWidth = 24;
 const barWidth = 20;
-/** Lines for clusters under way; with more of them, the others are counted. */
+/** Maximum number of lines for running clusters. If there are more, the others are only counted. */
 const mostLines = 12;
 const redrawMs = 100;
 
-/** @param reports of all clusters of the run */
+/** Makes the progress display of a run. @param reports the reports of all clusters of the run */
 export function makeProgress(terminal: Terminal, reports: readonly ClusterReport[]): Progress {
   return terminal.columns?.() === undefined ? plainLines(terminal) : liveLines(terminal, reports);
 }
@@ -92,13 +93,13 @@ function barOver(reports: readonly ClusterReport[]): string {
   return `[${bar}] ${over} of ${reports.length} clusters${failed === 0 ? '' : `, ${failed} failed`}`;
 }
 
-/** A text that fits into a number of columns. */
+/** Shortens a text to a width in columns; a shortened text ends in `…`. */
 export function cut(text: string, width: number): string {
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
 
-/** Breaks a line between words; what follows is indented. */
+/** Breaks a text into lines between words. All lines but the first are indented. */
 export function wrap(text: string, width: number): string {
   const lines: string[] = [];
   let rest = text;

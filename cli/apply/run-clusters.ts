@@ -1,15 +1,17 @@
-// Works on many clusters side by side. Each goes at its own speed: one that is slow holds its own place and no other.
+// Works on many clusters at the same time. Each goes at its own speed: a slow cluster delays no other.
 import type { ClusterReport } from './cluster/cluster-report.ts';
 
-/** How many clusters at a time, and when no further ones are begun. */
+/** How many clusters are worked on at the same time, and when no further ones are begun. */
 export interface RunLimits {
   readonly parallel: number;
-  /** No cluster is begun after more than this many have failed. */
+  /** When more than so many clusters have failed, no further cluster is begun. */
   readonly maxUnavailable: number;
   readonly stopping: AbortSignal;
 }
 
-/** Runs `work` for each report whose status is `not started`; it must not reject for reasons of its cluster. */
+/**
+ * Runs `work` for each report whose status is `not started`. `work` must not reject because of an error in its cluster.
+ */
 export async function runClusters(
   reports: readonly ClusterReport[],
   { parallel, maxUnavailable, stopping }: RunLimits,

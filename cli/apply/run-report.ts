@@ -1,11 +1,11 @@
-// What a run prints when it is over: a table for people, JSON for programs.
+// The output of a finished run: a table for people, JSON for programs.
 import { align } from '../table.ts';
 import { printable } from '../failure.ts';
 import { outcomes } from './cluster/cluster-report.ts';
 import type { ClusterReport } from './cluster/cluster-report.ts';
 import type { Manifest } from './manifests/manifest.ts';
 
-/** What became of a cluster, in one line without its name. */
+/** The result of a cluster in one line, without the cluster's name. */
 export function summaryOf(report: ClusterReport): string {
   const counts = countsOf(report);
   const { status, reason } = report;
@@ -22,7 +22,7 @@ function countsOf(report: ClusterReport): string {
   return [...counted, ...(report.deleted.length === 0 ? [] : [`${report.deleted.length} deleted`])].join(', ');
 }
 
-/** The table: a line for each cluster. */
+/** The results of a run as a table with one line for each cluster. */
 export function reportTable(reports: readonly ClusterReport[]): string {
   const lines = reports.map((report) => [printable(report.cluster.name), report.status, countsOf(report) || '-']);
   return align([['CLUSTER', 'STATUS', 'OBJECTS'], ...lines]);

@@ -1,5 +1,5 @@
-// How far a run has come, in a file, so that `--resume` can go on after Ctrl-C or a crash. Security: the file holds
-// names of clusters, counts and a hash; nothing of the manifests.
+// Saves the progress of a run in a file, so that `--resume` can go on after Ctrl-C or a crash. Security: the file holds
+// names of clusters, counts and a hash, but nothing of the manifests.
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,26 +8,26 @@ import { readIfPresent, replaceFile } from '../kubeconfig/atomic-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ChosenCluster } from './cluster/choose-clusters.ts';
 
-/** What is remembered of one cluster. */
+/** The saved progress of one cluster. */
 export interface ClusterState {
   readonly uid: string;
   /** How many objects, counted from the first, were applied without a fault. */
   readonly applied: number;
-  /** Everything was done, waiting and pruning, too. */
+  /** True when everything in the cluster was done, including waiting and pruning. */
   readonly done: boolean;
 }
 
-/** The memory of a run. */
+/** The saved progress of a run. */
 export interface RunState {
   readonly path: string;
-  /** What an earlier run of the same manifests did in this cluster. */
+  /** The progress of an earlier run of the same manifests in this cluster; undefined when there is none. */
   earlier(cluster: ChosenCluster): ClusterState | undefined;
   record(cluster: ChosenCluster, applied: number, done: boolean): void;
-  /** Forgets everything, when nothing is left to resume. */
+  /** Removes the file, when nothing is left to resume. */
   remove(): void;
 }
 
-/** The file for runs with the same gateway, sources, namespace and set. */
+/** Path of the file with the progress of runs that have the same gateway, sources, namespace and set. */
 export function statePath(terminal: Pick<Terminal, 'env' | 'homeDir'>, key: readonly unknown[]): string {
   const base = terminal.env['XDG_STATE_HOME'] ?? '';
   const folder = base.startsWith('/') ? base : join(terminal.homeDir, '.local', 'state');
@@ -36,9 +36,8 @@ export function statePath(terminal: Pick<Terminal, 'env' | 'homeDir'>, key: read
 }
 
 /**
- * Begins to remember a run.
- * @param manifests their hash; what is remembered of other manifests does not count
- * @param resumes false to begin anew, whatever the file says
+ * Begins to save the progress of a run.  @param manifests hash of the manifests; progress that was saved with another
+ * hash is ignored  @param resumes false to begin anew, whatever the file says
  */
 export function openState(path: string, manifests: string, resumes: boolean): RunState {
   const earlier = resumes ? readState(path, manifests) : new Map<string, ClusterState>();

@@ -1,4 +1,4 @@
-// The flags with which commands are told where the gateway is.
+// The flags that tell a command where the gateway is.
 import type { Command } from 'commander';
 
 /** Adds the flags of ConnectionFlags and KubeconfigFlags to a command. */

@@ -9,8 +9,8 @@ const untrustedCodes = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  // This error occurs when the data directory of the gateway was made anew: the new CA has the same subject but another
-  // key.
+  // Node reports this error when the data directory of the gateway was made anew: the new CA has the same subject but
+  // another key.
   'CERT_SIGNATURE_FAILURE',
   'ERR_SSL_CERTIFICATE_VERIFY_FAILED',
 ]);

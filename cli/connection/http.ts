@@ -87,8 +87,8 @@ export interface Answer {
 }
 
 /**
- * Makes an agent for many requests to one server. Each kept connection needs no further handshake.
- * @param connections how many at a time
+ * Makes an agent for many requests to one server, which keeps its connections, so that further requests need no
+ * handshake.  @param connections maximum number of connections at the same time
  */
 export function keepingAgent(connection: Connection, connections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: connections, proxyEnv: connection.proxyEnv, ...tlsOf(connection) });

@@ -1,5 +1,5 @@
-// `portcullis index`: how the index of a gateway stands, and what an operator does with it. Each change prints the one
-// sentence in which the gateway says what it did.
+// `portcullis index`: shows the status of a gateway's index and runs operations on it. For each operation, the gateway
+// answers one sentence about what it did, which is printed.
 import { setTimeout as delay } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
@@ -23,7 +23,7 @@ type Flags = ConnectionFlags & KubeconfigFlags;
 interface StatusFlags extends Flags {
   readonly output: 'table' | 'json' | 'yaml';
   readonly wait?: boolean;
-  /** Seconds. */
+  /** Seconds to wait with `--wait`. */
   readonly timeout: number;
 }
 
@@ -50,7 +50,10 @@ Examples:
   $ portcullis index rebuild prod-eu prod-us
   $ portcullis index rebuild --all`;
 
-/** Prints the status, or waits until the index is whole. @throws Failure (rejects) when it is not whole in time */
+/**
+ * Prints the status of the index; with `--wait`, waits first until the index holds all clusters completely.  @throws
+ * Failure (rejects) when clusters are still missing after the timeout
+ */
 async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void> {
   const connection = findConnection(flags, terminal);
   const question = { method: 'GET', path: `${indexPath}/status`, headers: { accept: 'application/json' } } as const;
@@ -74,7 +77,10 @@ async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void>
   else terminal.print(describeIndex(readIndexStatus(status), terminal.nowMs()));
 }
 
-/** What the gateway said, where that tells a person more than a command could. */
+/**
+ * Makes the function that explains a refused operation: with the gateway's own message and a next step if there is one
+ * for it, otherwise with a general explanation.
+ */
 function explainOperation(verb: string, operation: string): ExplainStatus {
   return (status, body, connection) => {
     const said = statusMessage(body);

@@ -5,11 +5,11 @@ import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
 import { printTable } from '../table.ts';
 
-/** The status as received; fields that are missing or of another type are empty. */
+/** The status of an index as received from the gateway. Fields that are missing or of another type are empty. */
 export interface IndexStatus {
   readonly store: JsonRecord;
   readonly isWhole: boolean;
-  /** Undefined for an index in SQLite. */
+  /** The status of each replica that shares the index; undefined for an index in SQLite. */
   readonly replicas: readonly JsonRecord[] | undefined;
   readonly clusters: readonly JsonRecord[];
 }
@@ -24,7 +24,7 @@ export function readIndexStatus({ store, whole, replicas, clusters }: JsonRecord
   };
 }
 
-/** A line for each cluster that is not in the index completely. */
+/** One line for each cluster that is not completely in the index. */
 export function missingOf({ clusters }: IndexStatus): readonly string[] {
   return clusters
     .filter(({ indexed }) => indexed !== 'Synced')

@@ -8,7 +8,7 @@ import { usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** One named entry, and the file it comes from. */
+/** One named entry of a kubeconfig, and the file it comes from. */
 export interface KubeconfigEntry {
   readonly value: JsonObject;
   readonly file: string;

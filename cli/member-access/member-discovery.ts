@@ -12,7 +12,7 @@ import { readText } from '../kubeconfig/kubeconfig-file.ts';
 export interface MemberResource {
   /** API group; '' is the core group. */
   readonly group: string;
-  /** For example `pods` or `pods/log`. */
+  /** Plural name of a resource, or resource and subresource: `pods` or `pods/log`. */
   readonly name: string;
   readonly verbs: readonly string[];
 }

@@ -16,7 +16,10 @@ export interface AcceptedForm {
 }
 
 const plain: AcceptedForm = { as: '', version: '' };
-/** For each kind in `as`, the versions that the gateway can write; the client's preferred one must be among them. */
+/**
+ * For each kind in `as`, the versions that the gateway can write. Elements of an Accept header with another version are
+ * skipped.
+ */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],
   Table: ['v1'],

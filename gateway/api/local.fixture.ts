@@ -98,10 +98,10 @@ export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['
 /** A complete answer of the gateway's own API. */
 export interface LocalAnswer {
   readonly status: number;
-  /** Header values by name in lower case. */
+  /** Header values; the keys are header names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
-  /** The body as JSON. */
+  /** Parses the body as JSON. */
   json(): unknown;
 }
 

@@ -35,7 +35,7 @@ import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 
-/** What is needed to answer requests for the gateway's own API. */
+/** The parts of the gateway that its own API needs to answer requests. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
   readonly checks: readonly HealthCheck[];

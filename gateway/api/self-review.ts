@@ -1,5 +1,5 @@
-// Answers `POST /apis/authentication.k8s.io/v1/selfsubjectreviews`: who the gateway takes the caller for. What a
-// cluster takes the caller for is asked below that cluster's path.
+// Answers `POST /apis/authentication.k8s.io/v1/selfsubjectreviews`: the user that the gateway has authenticated. To
+// learn which user a cluster sees, clients send the same request below that cluster's path.
 import type { User } from '../../cache/model/user.ts';
 import { acceptedForm } from './accept.ts';
 import { readBody } from './request-body.ts';
@@ -8,12 +8,14 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 
-/** The body of such a request has nothing to say, in whatever form it comes. */
+/**
+ * Limit in bytes for the body of a SelfSubjectReview request. The body is read but not used, so it may have any format.
+ */
 const maxBodyBytes = 64 * 1024;
 
 /**
- * The SelfSubjectReview of the caller, or of whom the caller acts as.
- * @throws GatewayError (rejects) METHOD_NOT_ALLOWED, NOT_ACCEPTABLE or TOO_LARGE
+ * Answers with a SelfSubjectReview of the caller, or of the user whom the caller impersonates.  @throws GatewayError
+ * (rejects) METHOD_NOT_ALLOWED, NOT_ACCEPTABLE or TOO_LARGE
  */
 export async function answerSelfReview(state: Authorized): Promise<CompleteResponse> {
   if (state.inbound.method !== 'POST') {

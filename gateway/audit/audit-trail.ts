@@ -1,10 +1,10 @@
-// What the audit log remembers of one request from its first audit event to its last.
+// The type of what the audit log remembers of one request from its first audit event to its last.
 import type { BodyMetadataReader } from './object.ts';
 import type { AuditDecision } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
-/** What the audit log remembers of one request from its first audit event to its last. */
+/** Data about one request that the audit log keeps from the first audit event of the request to the last. */
 export interface AuditTrail {
   readonly decision: AuditDecision;
   readonly request: AuditedRequest;

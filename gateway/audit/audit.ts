@@ -29,12 +29,12 @@ export interface RunningAudit extends Audit {
   close(): void;
 }
 
-/** What the audit log needs in addition to its configuration. */
+/** Other parts of the gateway that the audit log needs, in addition to its configuration. */
 export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
-  /** Sinks that another process keeps; without them those of the configuration are opened here. */
+  /** Sinks that send events to another process; when undefined, this process opens the sinks of the configuration. */
   readonly sinks?: readonly AuditSink[] | undefined;
 }
 
@@ -62,12 +62,12 @@ export async function startAudit(config: AuditConfig, parts: AuditParts): Promis
   };
 }
 
-/** Sinks that are open, for whoever makes the events. */
+/** Open sinks without a recorder; the events for them are made by other processes. */
 export type RunningSinks = Omit<RunningAudit, keyof Audit>;
 
 /**
- * Opens the sinks alone, for other processes that make the events.
- * @throws ConfigurationError as {@link startAudit}
+ * Opens the sinks without a recorder: worker processes make the audit events and send them to this process.  @throws
+ * ConfigurationError as {@link startAudit}
  */
 export async function startAuditSinks(
   config: AuditConfig,

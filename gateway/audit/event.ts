@@ -18,9 +18,9 @@ export interface AuditEvent {
   readonly userAgent: string;
   /** The Kubernetes object that the request is about; undefined for requests that are not about a resource. */
   readonly objectRef: ObjectReference | undefined;
-  /** Undefined in events that are written before the answer. */
+  /** Status of the answer; undefined in events that are written before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** This timestamp and the next are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
+  /** The next two timestamps are metav1.MicroTime: RFC 3339 in UTC with six digits after the second. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];

@@ -7,18 +7,18 @@ import type { AuditSink } from './sinks/sink.ts';
 
 /** Counters of the audit log. They only grow while the process runs. */
 export interface AuditCounts {
-  /** Audit events written. */
+  /** Number of audit events written. */
   events: number;
   /** How many requests were audited at level None, and how many at level Metadata. */
   none: number;
   metadata: number;
-  /** Requests that were answered 503 because their audit events could not be stored. */
+  /** Number of requests that were answered 503 because their audit events could not be stored. */
   refused: number;
-  /** For each sink (file, webhook): events that were not recorded because the sink was full. */
+  /** For each sink (file, webhook): number of events that were not recorded because the sink was full. */
   readonly dropped: Map<AuditSink['name'], number>;
-  /** For each sink: failed attempts to store events. */
+  /** For each sink: number of failed attempts to store events. */
   readonly failed: Map<AuditSink['name'], number>;
-  /** For each sink: events that it had accepted but could never store. */
+  /** For each sink: number of events that it had accepted but could never store. */
   readonly lost: Map<AuditSink['name'], number>;
 }
 

@@ -41,7 +41,7 @@ class ProtobufReader implements BodyMetadataReader {
   }
 }
 
-/** In bytes. No valid name or uid is longer, so a longer text is ignored. */
+/** Longest text that is kept, in bytes. No valid name or uid is longer. */
 const longestText = 1024;
 const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 

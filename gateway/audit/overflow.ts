@@ -46,7 +46,9 @@ export function readOverflowPolicy(source: string, file: string): OverflowPolicy
   return read.value;
 }
 
-/** What happens to this request while audit events cannot be stored. */
+/**
+ * Decides whether a request is refused (`block`) or goes on unrecorded (`drop`) while audit events cannot be stored.
+ */
 export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgrade: boolean): WhenFull {
   const found = policy.rules.find((one) => isSelected(one, request));
   return found?.whenFull ?? defaultWhenFull(request, isUpgrade);

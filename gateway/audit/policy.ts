@@ -10,7 +10,10 @@ import type { AuditedRequest, RequestSelector } from './rule.ts';
 /** The stage of a request at which an audit event is written; the names are kube-apiserver's. */
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
 
-/** How a request is audited. Undefined in place of such a decision means level None: no events. */
+/**
+ * The decision to audit a request. Where a function returns undefined instead, the level is None: no events are
+ * written.
+ */
 export interface AuditDecision {
   readonly level: 'Metadata';
   readonly omitStages: ReadonlySet<AuditStage>;
@@ -40,7 +43,8 @@ const rule = z
       .refine((level) => level === 'None' || level === 'Metadata', { error: bodyLevel }),
     ...selectorFields,
     omitStages: stages,
-    // This field is accepted and ignored: it concerns recorded bodies, and bodies are never recorded.
+    // The field `omitManagedFields` is accepted and ignored: it is about recorded bodies, and bodies are never
+    // recorded.
     omitManagedFields: z.boolean().nullish(),
   })
   .refine((one) => !mixesKinds(one), { error: mixedKinds, path: ['nonResourceURLs'] });

@@ -29,7 +29,10 @@ export interface AuditRules {
   readonly counts: AuditCounts;
 }
 
-/** An event about a request of the gateway itself, as far as it is known before the answer. */
+/**
+ * The fields of an audit event that are known before the answer, for a request that the gateway itself sends to a
+ * cluster.
+ */
 export type OwnEvent = Omit<AuditEvent, 'stage' | 'responseStatus' | 'requestReceivedTimestamp' | 'stageTimestamp'>;
 
 /** The audit log as the request chain uses it. */
@@ -45,9 +48,9 @@ export class AuditRecorder {
   }
 
   /**
-   * Called when the caller is known. Returns undefined, or a promise that resolves when the request may go on.
-   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be stored and the policy forbids
-   * that the request goes on unrecorded
+   * Called when the caller is known. Returns undefined when the request may go on at once, otherwise a promise that
+   * resolves when it may.  @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when the events cannot be
+   * stored and the policy forbids that the request goes on unrecorded
    */
   begin(state: Authenticated): Promise<void> | undefined {
     const { policy, overflow, sinks, counts } = this.#rules;
@@ -92,8 +95,8 @@ export class AuditRecorder {
   }
 
   /**
-   * Called before the gateway itself writes to a cluster for somebody. The function it returns writes the one event,
-   * with the code of the answer, 0 without one.
+   * Called before the gateway itself writes to a cluster on behalf of a user. Returns a function to call after the
+   * write: it records the single audit event with the HTTP status of the answer, or 0 when there was no answer. 
    * @throws GatewayError AUDIT_UNAVAILABLE as {@link begin}
    */
   own(request: AuditedRequest, event: OwnEvent): (code: number) => void {

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { headerValues } from '../../http/raw-headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
-/** At most so many addresses are taken from X-Forwarded-For, so that a client cannot make events long. */
+/** Maximum number of addresses that are taken from X-Forwarded-For, so that a client cannot make events long. */
 const maxForwarded = 32;
 
 /**

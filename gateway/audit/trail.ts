@@ -80,7 +80,7 @@ export function eventOf(
  */
 export function responseStatus({ observation, progress }: Observed): ResponseStatus {
   const { error } = observation;
-  // What kube-apiserver writes when the client left before the answer began (endpoints/filters/audit.go).
+  // kube-apiserver writes this status when the client left before the answer began (endpoints/filters/audit.go).
   if (progress.status === 0) return { status: 'Success', message: 'Connection closed early', code: 200 };
   if (!(error instanceof GatewayError) || error.status !== progress.status) return { code: progress.status };
   return { status: 'Failure', message: error.message, reason: error.reason, code: progress.status };

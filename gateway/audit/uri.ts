@@ -29,7 +29,7 @@ const known: ReadonlySet<string> = new Set([
   ...['sinceTime', 'timestamps', 'tailLines', 'limitBytes', 'insecureSkipTLSVerifyBackend', 'stream'],
   ...['verbose', 'exclude', 'hash'],
 ]);
-/** What the name of a query parameter may look like. Any other text could be a secret value, so it is not shown. */
+/** The form of a query parameter's name that is shown. Any other text could be a secret value. */
 const name = /^[A-Za-z][A-Za-z0-9_.~-]{0,63}$/;
 const redacted = 'REDACTED';
 

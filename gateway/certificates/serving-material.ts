@@ -102,8 +102,8 @@ export async function renewed(
   }
   const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
   if (isDue || !covers(current.leaf.cert, names)) {
-    // Until the certificate is due for renewal, the names of the old one are kept. Otherwise two replicas with
-    // different configurations would replace each other's certificate for ever.
+    // Until the certificate is due for renewal, it keeps the names that it has. Otherwise two replicas with different
+    // configurations would replace each other's certificate for ever.
     const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
     const { nextAuthority } = current;
     const authority = nextAuthority ?? current.authority;

@@ -7,7 +7,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Certificates that expire within this time are reported; 30 days leave time to act. */
 export const soonMs = 30 * dayMs;
 
-/** What a certificate is used for. */
+/** The use of a certificate. */
 export type CertificatePurpose = 'client certificate' | 'serving certificate' | 'certificate authority';
 
 const renewals: Readonly<Record<CertificatePurpose, string>> = {

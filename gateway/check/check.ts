@@ -87,7 +87,7 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
   return { weaknesses: bySeverity(weaknesses), unread: distinct(unread) };
 }
 
-/** The files that say who users are and what they may do. */
+/** Checks the files that say who users are and what they may do. */
 async function checkUserFiles(config: Config, look: Look): Promise<void> {
   const { tokenAuthFile, authorizationRules, authentication } = config;
   if (tokenAuthFile !== undefined)

@@ -22,8 +22,8 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
     ...reachWeaknesses(spec, where, nowMs),
     ...credentialKindWeaknesses(spec.credential?.kind, where),
   ];
-  // Other kinds of credentials are at hand. An exec credential would have to run a plugin, which is left to {@link
-  // askMember}.
+  // Other kinds of credentials can be read without running anything. An exec credential needs a plugin, which only
+  // {@link askMember} runs.
   if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
   try {
     const credential = spec.credential.current();

@@ -6,7 +6,10 @@ import type { TokenFile } from '../../auth/callers/static-token.ts';
 import { anonymousWeakness } from './settings.ts';
 import type { Weakness } from './weakness.ts';
 
-/** Twenty characters of base64 are about 120 bits. The output of `openssl rand -hex 16` is longer. */
+/**
+ * Shorter tokens are reported as easy to guess. Twenty characters of base64 are about 120 bits; the output of `openssl
+ * rand -hex 16` is longer.
+ */
 const shortestToken = 20;
 
 /** Finds tokens that can be guessed, and users whom RBAC does not limit (`system:masters`). */

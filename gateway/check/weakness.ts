@@ -1,5 +1,5 @@
-// What `portcullis check` finds. Findings may end up in the log of a CI system, so they name files, clusters and users,
-// but never contain a token or key.
+// Types for the findings of `portcullis check`. Findings may end up in the log of a CI system, so they name files,
+// clusters and users, but never contain a token or key.
 
 /** Options of `portcullis check`. */
 export interface CheckOptions {

@@ -11,7 +11,7 @@ import type { IndexConfig } from './index-config.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { TracingConfig } from '../tracing/config.ts';
 
-/** Everything that `portcullis serve` needs to know. Paths are absolute. */
+/** The checked configuration of `portcullis serve`. Paths are absolute. */
 export interface Config {
   readonly listen: HostPort;
   readonly opsListen: HostPort;

@@ -28,7 +28,7 @@ export interface ClusterProxy {
   readonly keyFile: string | undefined;
 }
 
-/** What `portcullis serve` needs to know about its hub. Paths are absolute. */
+/** Settings of the hub for `portcullis serve`. Paths are absolute. */
 export interface HubConfig {
   /**
    * Kubeconfig of the hub; when undefined, the hub is the cluster in which this process runs as a pod, reached with its
@@ -75,9 +75,9 @@ export interface HubConfig {
   readonly karmadaSearch?: KarmadaSearch | undefined;
   /** Whether CollectionResource objects of the hub define collections of the index. */
   readonly collections?: boolean;
-  /** Undefined or absent: import policies are not in effect. */
+  /** Settings of import policies; undefined or absent when they are off. */
   readonly imports?: ImportConfig | undefined;
-  /** Undefined or absent: works are not executed. */
+  /** Settings for executing ManifestWorks; undefined or absent when works are not executed. */
   readonly works?: WorksConfig | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface IndexConfig {
   readonly resources: readonly string[] | undefined;
   /** Names of the clusters to index, or a label selector for them; undefined means all clusters. */
   readonly clusters: string | undefined;
-  /** Options that narrow the index, of all clusters or of some. */
+  /** Rules that narrow what the index holds, for all clusters or for some. */
   readonly rules?: readonly IndexRule[];
   /** Collections that the configuration file defines. */
   readonly collections?: readonly CollectionDefinition[];

@@ -5,21 +5,21 @@ import { z } from 'zod';
 import { checkServerUrl } from '../../search/stores/postgres/connection/address.ts';
 import type { Fault } from './values.ts';
 
-/** The database of the index. */
+/** Settings of the PostgreSQL database that holds the index. */
 export interface IndexStoreConfig {
-  /** `postgres://…`, possibly with a password. */
+  /** URL of the database, `postgres://…`, possibly with a password. */
   readonly url: string;
   /** File with the password; an absolute path. */
   readonly passwordFile?: string;
-  /** Password of the environment, for a URL without one. */
+  /** Password from an environment variable, used when the URL holds none. */
   readonly password?: string;
-  /** Schema of the tables. */
+  /** Name of the PostgreSQL schema with the tables of the index. */
   readonly schema?: string;
-  /** Connections that one process has at most. */
+  /** Maximum number of connections that one process opens to the database. */
   readonly connections?: number;
 }
 
-/** The settings as the operator wrote them. */
+/** The settings of the index's database as the operator wrote them, before they are checked. */
 export interface IndexStoreInput {
   readonly indexStore?: string;
   readonly indexStorePasswordFile?: string;
@@ -27,7 +27,10 @@ export interface IndexStoreInput {
   readonly indexStoreConnections?: string | number;
 }
 
-/** Where they were written: flags win over the file, whose relative paths begin at its folder. */
+/**
+ * The settings of the index's database in flags and in the configuration file. Flags override the file. Relative paths
+ * in the file refer to the folder of the file.
+ */
 interface WrittenStore {
   readonly flags: IndexStoreInput;
   readonly file: IndexStoreInput;
@@ -38,7 +41,7 @@ interface WrittenStore {
 
 const text = z.string().min(1);
 
-/** Their schema in the configuration file. */
+/** Schema of the settings of the index's database in the configuration file. */
 export const indexStoreFileFields = {
   indexStore: text.optional(),
   indexStorePasswordFile: text.optional(),
@@ -46,15 +49,20 @@ export const indexStoreFileFields = {
   indexStoreConnections: z.union([z.number().int(), text]).optional(),
 };
 
-/** Environment variables: what `--index-store` says, and the password of a URL without one. */
+/** Environment variables: the first has the value of `--index-store`, the second the password for a URL without one. */
 export const indexStoreVariable = 'PORTCULLIS_INDEX_STORE';
 export const indexStorePasswordVariable = 'PORTCULLIS_INDEX_STORE_PASSWORD';
 
-/** Writing takes two, the reads of one answer up to three. */
+/**
+ * The smallest allowed `--index-store-connections`. Writing takes two connections, and the reads of one answer up to
+ * three.
+ */
 const leastConnections = 4;
 const mostConnections = 1000;
 
-/** The database of the index; undefined for SQLite. `fault` is called for each setting that is wrong. */
+/**
+ * Checks the settings of the index's database; undefined for SQLite. `fault` is called for each setting that is wrong.
+ */
 export function readIndexStore(written: WrittenStore, environment: NodeJS.ProcessEnv): IndexStoreConfig | undefined {
   const { flags, merged, fault } = written;
   const url = merged.indexStore ?? (environment[indexStoreVariable] || 'sqlite');
@@ -83,7 +91,7 @@ export function readIndexStore(written: WrittenStore, environment: NodeJS.Proces
   });
 }
 
-/** Whether the URL holds a password. Faults of it never show the URL. */
+/** Whether the URL holds a password. The message of a fault never quotes the URL, because it may hold one. */
 function hasPasswordIn(url: string, fault: Fault): boolean {
   try {
     return checkServerUrl(url).hasPassword;

@@ -8,20 +8,22 @@ import type { Fault, Given } from './values.ts';
 
 /** Limits of one gateway. A limit that is switched off is Infinity. */
 export interface LimitsConfig {
-  /** Concurrent short requests that only read. (Watches and other streams have limits of their own.) */
+  /**
+   * Maximum number of concurrent short requests that only read. (Watches and other streams have limits of their own.)
+   */
   readonly requests: number;
-  /** Concurrent short requests that may change something. */
+  /** Maximum number of concurrent short requests that may change something. */
   readonly mutatingRequests: number;
-  /** Concurrent short requests of one user. */
+  /** Maximum number of concurrent short requests of one user. */
   readonly userRequests: number;
   /**
-   * Concurrent short requests of one user to one cluster. It is lower than `userRequests`, so that a cluster that does
-   * not answer cannot block all requests of a user.
+   * Maximum number of concurrent short requests of one user to one cluster. It is lower than `userRequests`, so that a
+   * cluster that does not answer cannot block all requests of a user.
    */
   readonly userClusterRequests: number;
-  /** Concurrent short requests to one cluster. */
+  /** Maximum number of concurrent short requests to one cluster. */
   readonly clusterRequests: number;
-  /** Concurrent requests and streams of all callers without a login, taken together. */
+  /** Maximum number of concurrent requests and streams of all callers without a login, taken together. */
   readonly anonymousRequests: number;
   /** How many short requests may wait because a limit is reached: of all users together, and of one user. */
   readonly queued: number;
@@ -29,7 +31,8 @@ export interface LimitsConfig {
   /** How many milliseconds a short request may wait when a limit is reached. */
   readonly queueTimeoutMs: number;
   /**
-   * Open watches, logs, upgraded connections and proxied services: of all users together, of one user, of one cluster.
+   * Maximum number of open watches, logs, upgraded connections and proxied services: of all users together, of one
+   * user, of one cluster.
    */
   readonly streams: number;
   readonly userStreams: number;
@@ -37,7 +40,7 @@ export interface LimitsConfig {
   /** Requests per second of one user, and how many of them may come at once. Infinity: not counted. */
   readonly userQps: number;
   readonly userBurst: number;
-  /** Client connections: of all clients together, and from one address. */
+  /** Maximum number of client connections: of all clients together, and from one address. */
   readonly connections: number;
   readonly addressConnections: number;
   /** A short answer or a watch is ended when its client reads nothing for so many milliseconds; Infinity: never. */
@@ -95,7 +98,9 @@ export const defaultLimits = {
   slowClientTimeout: '60s',
 } as const satisfies LimitsInput;
 
-/** Limits that are a number of things, which worker processes share, and the setting of each. */
+/**
+ * Limits on a number of requests, streams or connections, each with its setting. Worker processes share these limits.
+ */
 export const countSettings = {
   requests: 'maxRequestsInflight',
   mutatingRequests: 'maxMutatingRequestsInflight',

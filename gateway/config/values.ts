@@ -1,5 +1,5 @@
-// What all sections of the configuration share: the report of a fault, the type of what was written, the parsing of
-// lists, and the reading of files.
+// Types and functions that all sections of the configuration share: the report of a fault, the type of settings before
+// they are checked, the parsing of lists, and the reading of files.
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

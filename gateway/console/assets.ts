@@ -7,23 +7,23 @@ import { extname, join } from 'node:path';
 /** The files of the console are in this folder of a checkout, and of the built program as well. */
 export const assetsFolder = join(import.meta.dirname, '../../console/assets');
 
-/** A content coding that a file is kept in; '' is the file as it is. */
+/** The content coding (HTTP `Content-Encoding`) of a stored copy of a file; '' means not compressed. */
 export type Coding = 'br' | 'gzip' | '';
 
 /** One file of the console. */
 export interface Asset {
   readonly contentType: string;
-  /** The content in each coding that there is. */
+  /** The file's content in each coding in which a copy is stored. */
   readonly bodies: ReadonlyMap<Coding, Buffer>;
   /** Hash of the content, for entity tags. */
   readonly hash: string;
 }
 
-/** The console in memory. */
+/** All files of the console, in memory. */
 export interface ConsoleAssets {
-  /** The page, with `NONCE` where each answer has a nonce of its own. */
+  /** The HTML page. Every answer replaces the text `NONCE` in it by a nonce of its own. */
   readonly page: string;
-  /** The other files, by their names. */
+  /** All files of the console except the page, by file name. */
   readonly files: ReadonlyMap<string, Asset>;
 }
 

@@ -3,13 +3,13 @@
 import { z } from 'zod';
 import type { Fault } from '../config/values.ts';
 
-/** How the console is served. */
+/** Settings of the console when it is served. */
 export interface ConsoleConfig {
   /** The identity provider of the log-in button; undefined for none. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
-   * Whether a link may carry a token behind its `#`. Security: only the demo does that, whose tokens lead to simulated
-   * clusters; elsewhere a link could log somebody in as somebody else.
+   * True when a link may carry a token behind its `#`. Security: only the demo allows this, because its tokens lead
+   * only to simulated clusters. Elsewhere such a link could log a person in as another user.
    */
   readonly link: boolean;
 }
@@ -30,10 +30,16 @@ export interface ConsoleInput {
   readonly consoleOidcScopes?: string;
 }
 
-/** Kubernetes takes who somebody is from the ID token, so only what fills it is asked for. */
+/**
+ * Scopes that are requested by default. Kubernetes reads the user from the ID token, so only scopes that add claims to
+ * the ID token are requested.
+ */
 const defaultScopes = 'openid email profile';
 
-/** Checks the settings; undefined when the console is not served. `fault` is called for each one that is wrong. */
+/**
+ * Checks the settings of the console; undefined when it is not served. `fault` is called for each setting that is
+ * wrong.
+ */
 export function readConsoleConfig(
   { console = true, consoleOidcIssuer: issuer, consoleOidcClientId: clientId, consoleOidcScopes }: ConsoleInput,
   fault: Fault,

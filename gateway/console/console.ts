@@ -10,12 +10,12 @@ import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 import type { Asset, Coding, ConsoleAssets } from './assets.ts';
 
-/** What is needed to answer for the console. */
+/** The data from which answers below /console/ are made. */
 export interface ConsoleParts {
-  /** Undefined when the console was not built. */
+  /** The files of the console; undefined when it was not built. */
   readonly assets: ConsoleAssets | undefined;
   readonly config: ConsoleConfig;
-  /** Whether the gateway takes client certificates now. */
+  /** Returns true when the gateway accepts client certificates at present. */
   readonly takesCertificates: () => boolean;
 }
 
@@ -52,7 +52,9 @@ export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => C
   };
 }
 
-/** The page has a nonce for the styles that the editor and the terminal make; every answer has another. */
+/**
+ * Answers with the page. Each answer has a new nonce, which allows the styles that the editor and the terminal create.
+ */
 function pageResponse(page: string, request: ConsoleRequest, config: ConsoleConfig): CompleteResponse {
   const nonce = randomBytes(16).toString('base64url');
   const body = Buffer.from(page.replaceAll('NONCE', nonce));
@@ -73,8 +75,8 @@ function pageResponse(page: string, request: ConsoleRequest, config: ConsoleConf
 }
 
 /**
- * What the page may load and do: its own files, requests to its own origin and to the identity provider, and nothing
- * that is not in this list.
+ * The Content-Security-Policy of the page: it may load its own files, send requests to its own origin and to the
+ * identity provider, and nothing else.
  */
 function contentPolicy(nonce: string, { openid }: ConsoleConfig): string {
   const provider = openid === undefined ? '' : ` ${new URL(openid.issuer).origin}`;
@@ -112,7 +114,9 @@ function securityHeaders({ host }: ConsoleRequest): string[] {
   ];
 }
 
-/** The hash of a file is in its name, so browsers need never ask for it again. */
+/**
+ * Answers with a file of the console. Its name contains the hash of its content, so browsers may cache it for a year.
+ */
 function fileResponse(
   asset: Asset,
   headers: RawHeaders,
@@ -143,7 +147,9 @@ function fileResponse(
   };
 }
 
-/** The smallest copy that the client takes. A coding with `q=0` is one that it does not take. */
+/**
+ * The coding of the smallest copy that the client accepts. With `q=0`, a client says that it does not accept a coding.
+ */
 function acceptedCoding({ bodies }: Asset, headers: RawHeaders): Coding {
   const offered = headerValues(headers, 'accept-encoding')
     .flatMap((value) => value.split(','))

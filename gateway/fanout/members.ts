@@ -17,7 +17,7 @@ import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
 /** How many clusters one request asks at the same time. */
 export const membersAtOnce = 16;
-/** For how many clusters the caller's permission is checked at the same time. */
+/** Number of clusters for which the caller's permission is checked at the same time. */
 const decisionsAtOnce = 32;
 /** Milliseconds to wait for the headers of one cluster's answer. */
 const memberTimeoutMs = 10_000;
@@ -40,7 +40,7 @@ export interface MemberQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The clusters of one request to many clusters, and the way to ask them. */
+/** The clusters of a request to many clusters, and functions to send requests to them. */
 export interface FanoutMembers {
   /**
    * The clusters that the selector selects and the caller may reach, sorted by name.

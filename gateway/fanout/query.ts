@@ -43,7 +43,7 @@ const ownKeys: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
 ]);
 
-/** About 23 days. A Node timer cannot be longer than 24.8 days. */
+/** Longest duration of a watch in seconds, about 23 days. A Node timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
 /**
@@ -72,9 +72,9 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode and take the first
- * of two. Here that would select clusters that the caller did not mean, perhaps for a write.
- * @throws GatewayError BAD_REQUEST
+ * Reads the parameter `clusterSelector` strictly. Go would ignore a parameter that it cannot decode, and would use the
+ * first one when the parameter is repeated. That could select clusters that the caller did not mean, perhaps for a
+ * write.  @throws GatewayError BAD_REQUEST
  */
 function readClusterSelector(query: string): string {
   const pairs = query
@@ -109,8 +109,8 @@ export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
 }
 
 /**
- * Refuses the resourceVersion of one cluster where no merged one is understood. '' and '0' mean the same everywhere.
- * @throws GatewayError BAD_REQUEST
+ * Refuses a resourceVersion in requests for which no merged one exists. '' and '0' are allowed, because they mean the
+ * same in every cluster.  @throws GatewayError BAD_REQUEST
  */
 export function refuseOneVersion({ resourceVersion }: FanoutQuery): void {
   if (resourceVersion === '' || resourceVersion === '0') return;

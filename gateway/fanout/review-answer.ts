@@ -1,5 +1,5 @@
-// Puts one access question (a review) to each of several clusters, and answers with a list of what they say. A review
-// is a POST, but it changes nothing, so it needs no cluster selector.
+// Sends one access review to each of several clusters, and answers with a list of their answers. A review is a POST,
+// but it changes nothing, so it needs no cluster selector.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
 import { readBody } from '../api/request-body.ts';
@@ -21,7 +21,10 @@ import {
 import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
 
-/** A question has a few hundred bytes; the rules of one user have been seen to take tens of kilobytes. */
+/**
+ * Limits in bytes for a review in a request, and for the answer of one cluster. Reviews have a few hundred bytes;
+ * answers with the rules of one user have been seen to take tens of kilobytes.
+ */
 const maxQuestionBytes = 64 * 1024;
 const maxReviewBytes = 4 * 1024 * 1024;
 
@@ -36,9 +39,9 @@ export function isReview({ verb, apiGroup, resource, subresource, name }: Reques
 }
 
 /**
- * Answers with a `List` of the clusters' reviews, each with the annotation that names its cluster.
- * @throws GatewayError (rejects) before the answer began; IncompleteAnswer when no cluster answered, or with
- *   `partial=false` not every one
+ * Answers with a `List` of the clusters' reviews, each with the annotation that names its cluster.  @throws
+ * GatewayError (rejects) before the answer began; IncompleteAnswer when no cluster answered, or with `partial=false`
+ * when at least one did not answer
  */
 export async function answerReview(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;

@@ -10,12 +10,12 @@ const resource = { group: 'index.portcullis.io', version: 'v1alpha1', resource: 
 
 /** The collections that objects of the hub define. */
 export interface HubCollections {
-  /** The same list until an object changes; sorted by name. */
+  /** The present collections, sorted by name. The same array is returned until an object on the hub changes. */
   current(): readonly CollectionDefinition[];
   close(): void;
 }
 
-/** Starts to follow them. Returns at once, before any is known. */
+/** Starts to watch CollectionResource objects on the hub. Returns at once, when no collection is known yet. */
 export function startHubCollections(client: HubClient, log: Log): HubCollections {
   let current: readonly CollectionDefinition[] = [];
   const read = (): void => {

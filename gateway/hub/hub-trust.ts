@@ -1,7 +1,7 @@
-// Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API
-// server publishes, followed for change. A bad edit keeps the last good trust and is reported; a key that was removed
-// ends the trust. Each of the two is checked against its own authorities, although the listener asks clients for
-// certificates of both.
+// Authenticates callers by the CAs that the hub trusts: its client CA and the CA of its front proxy. Both are in a
+// ConfigMap that every API server publishes; the gateway watches it. While its content is invalid, the last valid CAs
+// stay in use and a fault is reported; without its key, a CA is no longer trusted. Each certificate is verified with
+// the CA for its purpose, although the listener asks clients for certificates of both.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
@@ -16,7 +16,7 @@ import type { HubClient, HubObjects, WatchedResource } from '../../cache/hub/hub
 import { startReflector } from '../../cache/hub/reflector.ts';
 import type { ReflectorState } from '../../cache/hub/reflector.ts';
 
-/** Whom the hub trusts at present. */
+/** Authenticators for callers whom the hub vouches for, with the CAs that the hub trusts at present. */
 export interface HubTrust {
   /** Authenticates callers whom an aggregating API server names in headers (front proxy). */
   readonly frontProxy: Authenticator;
@@ -26,7 +26,7 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener that is called after `clientCas()` has changed. */
   onClientCas(listener: () => void): void;
-  /** Texts that say what is wrong at present, for readyz; empty when nothing is. */
+  /** What is wrong with the hub's CAs at present, as texts for readyz; empty when nothing is wrong. */
   faults(): readonly string[];
 }
 
@@ -53,7 +53,7 @@ export interface HubTrustReports {
   readonly onRecovered: (message: string) => void;
 }
 
-/** What to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
+/** The resource to watch: only the ConfigMap extension-apiserver-authentication in kube-system. */
 export const watchedTrust: WatchedResource = {
   group: '',
   version: 'v1',

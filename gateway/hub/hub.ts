@@ -26,7 +26,7 @@ export interface Hub {
   close(): void;
 }
 
-/** What a hub depends on. */
+/** What {@link startHub} needs in addition to the configuration of the hub. */
 export interface HubParts {
   readonly log: Log;
   readonly version: string;

@@ -1,7 +1,7 @@
 // Sends TokenReviews and SubjectAccessReviews to the hub with the gateway's own HTTP client, which costs a fraction of
-// node:https. With many users and clusters, reviews are what requests cost most: one for each pair of user and cluster
-// every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed, changed
-// TLS settings) is left to the ordinary client of the hub, so that it is handled in one place.
+// node:https. With many users and clusters, reviews are the largest cost of requests: one for each pair of user and
+// cluster every ten seconds. Anything but an ordinary answer (a refused credential, an idle connection that was closed,
+// changed TLS settings) is left to the ordinary client of the hub, so that one place handles it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
@@ -14,9 +14,12 @@ import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/mem
 
 /** Maximum number of connections for reviews, as many as the ordinary client of the hub opens for short requests. */
 const connections = 64;
-/** How many reviews may wait for a connection. Callers never let so many wait. */
+/** How many reviews may wait for a connection; callers never have so many reviews open at once. */
 const pending = 4_096;
-/** In bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups it has some 100 KB. */
+/**
+ * Maximum size of an answer in bytes. The answer to a review has a few hundred bytes; for a user in thousands of groups
+ * it has some 100 KB.
+ */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 /** Connections that were made with one client certificate and one set of TLS settings. */
@@ -26,7 +29,7 @@ interface Path {
   readonly transport: Transport;
 }
 
-/** What is needed to send one review: connections, address and credential. */
+/** Connections, address and credential for sending one review. */
 interface ReadyPath {
   readonly path: Path;
   readonly endpoint: Endpoint;
@@ -89,7 +92,10 @@ class CheapReviews implements HubClient {
     this.#client.close();
   }
 
-  /** What is needed to send a review; undefined when the ordinary client of the hub must send it. */
+  /**
+   * Returns connections, address and credential for sending a review; undefined when the ordinary client of the hub
+   * must send it.
+   */
   #readyPath(): ReadyPath | undefined {
     try {
       const access = this.#connection.current();
@@ -104,9 +110,9 @@ class CheapReviews implements HubClient {
   }
 
   /**
-   * The connections to use. When there are none yet, or the TLS settings or the certificate have changed, it makes new
-   * ones and returns undefined. The ordinary client then sends this one review, and so learns of the change for its
-   * watches.
+   * Returns the connections to use. When there are none yet, or the TLS settings or the certificate have changed, it
+   * makes new ones and returns undefined. The ordinary client of the hub then sends this one review, and so learns of
+   * the change for its watches.
    */
   #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
     const now = this.#path;

@@ -8,7 +8,7 @@ import { TokenBucket } from './token-bucket.ts';
 /** When more users or clusters than this are remembered, those without any request or stream are dropped. */
 const rememberedEntries = 10_000;
 
-/** Gates, rate and counters of one user. */
+/** Limits and counters of one user. A gate limits how many requests run at the same time. */
 export interface UserEntry {
   readonly gate: FairGate;
   /** The gates that limit this user's requests to a single cluster, by the cluster's name. */
@@ -22,7 +22,7 @@ export interface UserEntry {
   queued: number;
 }
 
-/** Gate and counter of one cluster. The name '' stands for requests that the gateway answers itself. */
+/** Limit and counters of one cluster. The name '' stands for requests that the gateway answers itself. */
 export interface ClusterEntry {
   readonly gate: FairGate;
   streams: number;

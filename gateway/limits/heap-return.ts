@@ -41,7 +41,7 @@ export interface HeapReturnOptions {
 
 /** Checks regularly whether a full garbage collection is worthwhile. */
 export interface HeapReturn {
-  /** Checks once. It also runs by itself, every two seconds. */
+  /** Checks now whether to collect garbage. The same check also runs by itself every two seconds. */
   check(): void;
   close(): void;
 }

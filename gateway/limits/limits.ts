@@ -39,7 +39,7 @@ export interface Limits {
 
 const refusals: readonly Refusal[] = ['queue-full', 'user-queue-full', 'queue-timeout', 'rate', 'streams', 'memory'];
 
-/** What the limits need from other parts of the gateway. */
+/** Other parts of the gateway that the limits need. */
 export interface LimitedParts {
   readonly openStreams: OpenStreams;
   readonly authenticate: RequestAuthenticator;

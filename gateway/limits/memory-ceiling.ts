@@ -4,11 +4,11 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** From this share of the usable memory on, slow clients are cut off. Below it, new requests are let in again. */
+/** Share of the usable memory from which slow clients are cut off. Below this share, new requests are let in again. */
 const tightShare = 0.75;
-/** From this share of the usable memory on, new requests are refused. */
+/** Share of the usable memory from which new requests are refused. */
 const fullShare = 0.85;
-/** Bytes of the limit that are reserved for memory which is neither heap nor buffers: code, stacks, TLS. */
+/** Bytes of the memory limit that are reserved for memory which is neither heap nor buffers: code, stacks, TLS. */
 const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
 /**
@@ -47,7 +47,7 @@ export interface MemoryCeilingOptions {
 
 /** Watches how much memory the process uses. */
 export interface MemoryCeiling {
-  /** Checks once. It also runs by itself, four times a second. */
+  /** Checks the memory now. The same check also runs by itself four times a second. */
   check(): void;
   readonly shedding: boolean;
   /** Used share of the usable memory at the last check. 1 means all of it; it can be more. */

@@ -8,7 +8,7 @@ export const gone = Symbol('gone');
 
 /** Options of {@link WaitingRequest}. */
 export interface WaitingRequestOptions {
-  /** The user's full name. */
+  /** Full name of the user who sent the request. */
   readonly user: string;
   /** The gates at which the request needs a slot, in the order in which it takes them. */
   readonly gates: readonly FairGate[];
@@ -67,7 +67,7 @@ export class WaitingRequest implements Waiting {
     this.start();
   }
 
-  /** To be called when the request has ended, or when its client went away while it waited. */
+  /** Must be called when the request has ended, or when its client went away while the request waited. */
   close(): void {
     if (this.#settled) {
       this.#giveBack();

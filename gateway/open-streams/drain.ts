@@ -1,7 +1,7 @@
 // The orderly shutdown, in the order of kube-apiserver: readyz fails, no new requests are accepted, short requests
 // finish, watches end after a complete event, and what is left is aborted when the grace period is over. A list that is
 // cut must look cut, so that kubectl exits non-zero; only a watch may end cleanly. Bytes that were written may not have
-// left the process yet, so it also waits for connections to close.
+// left the process yet, so the shutdown also waits for connections to close.
 import { within } from '../../lib/within.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -13,7 +13,7 @@ import type { Listener } from '../start/tls-server.ts';
  */
 export const flushMs = 3000;
 
-/** What is shut down, and how long that may take. */
+/** The parts that are shut down, and the time that the shutdown may take. */
 export interface DrainParts {
   readonly listener: Pick<Listener, 'drain'>;
   readonly openStreams: OpenStreams;
@@ -30,7 +30,7 @@ export interface DrainParts {
  * short for that.
  */
 const leastWatchesPerSecond = 200;
-/** At shutdown, all watches have been ended by this share of the grace period. */
+/** Share of the grace period after which all watches have been ended. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 

@@ -1,5 +1,5 @@
 // Ends open streams early and tells the client why, where the protocol allows it. When a cluster is removed or becomes
-// unusable, its streams must end; otherwise they would go on without anybody checking their rights.
+// unusable, its streams must end; otherwise they would go on although nobody checks their rights any more.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';

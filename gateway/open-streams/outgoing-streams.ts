@@ -11,9 +11,9 @@ import type { OutgoingIdentities } from '../start/outgoing.ts';
 /** A request that may stay open for long, for example a watch. */
 export interface OutgoingStream {
   readonly user: User;
-  /** The cluster that it was sent to. */
+  /** The cluster that the request was sent to. */
   readonly cluster: ClusterSpec;
-  /** The user that the cluster was told to impersonate. */
+  /** The user that the cluster sees for the request (impersonation). */
   readonly outgoing: User;
   /** Ends the stream; the client sees that it was cut. */
   end(reason: GatewayError): void;

@@ -1,6 +1,6 @@
 // Checks every open stream regularly: whether its credential is still valid for the same user, and whether the user may
-// still do this. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise every watch
-// of every user would end at once.
+// still make the request. Streams that fail are ended. While the hub cannot be asked, no stream is ended; otherwise
+// every watch of every user would end at once.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';
@@ -52,7 +52,10 @@ const expiryIntervalMs = 1_000;
  * for each token.
  */
 const concurrency = 16;
-/** After so many checks that needed no request to the hub, other work of the process gets its turn. */
+/**
+ * After this number of checks, other work of the process gets its turn: checks that need no request to the hub would
+ * otherwise run without a pause.
+ */
 const batch = 200;
 
 /**
@@ -70,7 +73,7 @@ class RunningReviews {
   readonly #options: StreamReviewOptions;
   readonly #endExpired: boolean;
   readonly #streams = new Set<ReviewedStream>();
-  /** Those of `#streams` whose credential has a known expiry. */
+  /** The streams among `#streams` whose credential has a known expiry. */
   readonly #expiring = new Set<ReviewedStream>();
   readonly #timers: readonly NodeJS.Timeout[];
   #sweeping: Promise<void> | undefined;

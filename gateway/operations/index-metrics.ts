@@ -10,9 +10,8 @@ import type { MetricValues } from './read-metric.ts';
 type TypeStates = ReturnType<Index['state']>[number]['types'];
 
 /**
- * Registers the metrics of the index.
- * @param running returns the index; undefined while it is not started
- * @param folder where the index is stored; undefined: in a database
+ * Registers the metrics of the index.  @param running returns the index; undefined while it is not started  @param
+ * folder folder in which the index is stored; undefined when it is stored in a database
  */
 export function registerIndexMetrics(
   registry: Registry,
@@ -21,7 +20,7 @@ export function registerIndexMetrics(
 ): void {
   const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
     (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
-  // Processes that share an index tell the same of it.
+  // Worker processes share one index and report the same values, so the values are combined by `max`, not added.
   const gauge = (name: string, help: string, values: () => MetricValues): void =>
     registerRead(registry, name, help, 'gauge', values, 'max');
 

@@ -16,7 +16,7 @@ type Resources = readonly string[] | undefined;
 
 /** Milliseconds for which changes of the index are collected before they are written to the cluster records. */
 const gatherMs = 100;
-/** Milliseconds between two looks at the progress of first lists, for which the index has no event. */
+/** Milliseconds between two readings of the progress of first lists, for which the index has no event. */
 const progressMs = 2_000;
 /** How many times `forbiddenLine` waits for clusters that are still being listed for the first time. */
 const settlingRounds = 4;
@@ -58,7 +58,10 @@ export function showIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** What is shown of a cluster that is in the index as another one. */
+/**
+ * The index status of a cluster that was registered twice, when the index holds its objects under the other name;
+ * undefined for other clusters.
+ */
 function sameCluster({ sameAs }: ClusterSpec): Indexed | undefined {
   if (sameAs === undefined) return undefined;
   const message = `its objects are in the index as cluster "${sameAs.name}" (${sameAs.sourceDetail}), which was registered first`;

@@ -4,7 +4,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** What the hub is asked about scrapes. Answers may come from the caches that requests use. */
+/** The questions that the hub is asked about scrapes. Answers may come from the caches that requests use. */
 export interface MetricsReviews {
   /**
    * The user of a token, by a TokenReview; undefined when the hub does not know the token.

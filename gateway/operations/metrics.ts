@@ -20,7 +20,7 @@ export interface RequestMetrics {
   end(state: Observed, aborted: boolean): void;
 }
 
-/** What the metrics show beside the counted requests; it is read when metrics are scraped. */
+/** The sources of metrics other than the counted requests. They are read when metrics are scraped. */
 export interface MetricSources {
   readonly store: Pick<ClusterStore, 'list' | 'get'>;
   readonly connections: Pick<Connections, 'stats'>;

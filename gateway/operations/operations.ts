@@ -33,10 +33,10 @@ export interface OperationsTls {
   readonly key: string;
 }
 
-/** What `/metrics` answers: the metrics of one registry, or the sum of several processes. */
+/** The content of `/metrics`: the metrics of one registry, or the sum of several processes. */
 export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
 
-/** What the listener needs to serve metrics on an address that others can reach. */
+/** Certificate and access check for serving metrics on an address that others can reach. */
 export interface OperationsProtection {
   readonly tls: OperationsTls;
   readonly admit: AdmitScrape;

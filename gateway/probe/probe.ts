@@ -54,10 +54,10 @@ const probesPerSecond = 100;
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
-/** After so many probes in a row without an answer, no more requests are sent to the cluster. */
+/** Number of probes in a row without an answer after which no more requests are sent to the cluster. */
 const silencesToTrip = 2;
 
-/** What a probe depends on. */
+/** What {@link startProbe} needs. */
 export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;
@@ -132,7 +132,8 @@ class RunningProbe {
     const record = store.getByUid(uid);
     if (record === undefined || this.#closed) return;
     if (record.spec.problem !== undefined) {
-      // The next change of the record may have mended it.
+      // The cluster cannot be used. It is probed again after the next change of its record, which may remove the
+      // problem.
       this.#timers.delete(uid);
       return;
     }

@@ -1,6 +1,6 @@
-// What happens to redirects that a cluster answers (docs/rules.md, "No redirects"). They are refused, except those of
+// Decides about redirects that a cluster answers (docs/rules.md, "No redirects"). They are refused, except those of
 // applications behind the API server's own proxy: their Location is moved below the gateway's path. Security: a
-// Location to another host would send the client and its credential there (CVE-2022-3172).
+// Location to another host would send the client and its credential to that host (CVE-2022-3172).
 import type { Endpoint } from '../../cache/model/records.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';

@@ -7,7 +7,10 @@ import type { RequestInfo } from './request-info.ts';
 import { route } from './routes.ts';
 import type { Surface } from './routes.ts';
 
-/** What a request line asks for. Requests share these objects, so they are never changed. */
+/**
+ * Path, endpoint, verb and resource of a request, read from its request line. Requests share these objects, so they are
+ * never changed.
+ */
 export interface RequestReading {
   readonly target: ParsedTarget;
   readonly surface: Surface;

@@ -2,7 +2,7 @@
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 
-/** A listen address cannot be used. The process exits with status 1. */
+/** Thrown when a listen address cannot be used. The process then exits with status 1. */
 export class AddressError extends Error {
   readonly exitCode = 1;
 

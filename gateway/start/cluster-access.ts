@@ -1,6 +1,6 @@
-// What a request for several clusters may ask of each: exactly what it could ask of that cluster alone. RBAC for the
-// cluster name `*` only allows such a request to begin; it gives access to no cluster. Each cluster is authorized by
-// its own name, and so is impersonation of another user.
+// Permission checks for a request to several clusters. It may ask each cluster exactly what it could ask of that
+// cluster alone. RBAC for the cluster name `*` only allows such a request to begin; it gives access to no cluster. Each
+// cluster is authorized by its own name, and so is impersonation of another user.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 
@@ -15,8 +15,8 @@ export interface ClusterAccess {
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**
-   * Repeats the check while a stream from the cluster is open, and calls `end` when the caller has lost the right.
-   * @returns a function that stops the checks
+   * Repeats the check of {@link mayReach} while a stream from the cluster is open, and calls `end` when the caller has
+   * lost the right.  @returns a function that stops the checks
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
 }

@@ -41,7 +41,7 @@ import type { Users } from './users.ts';
  */
 export const bookmarkIntervalMs = 60_000;
 
-/** What a frontend (the part that accepts and answers requests) needs. */
+/** Other parts of the gateway that a frontend (the part that accepts and answers requests) needs. */
 export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;
@@ -73,7 +73,7 @@ export interface Frontend {
    * @throws Error (rejects) with the system's error code when the address cannot be used
    */
   open(serving: Pick<Serving, 'current' | 'onChange'>, giver?: ConnectionGiver): Promise<Listener>;
-  /** Ends what runs beside the listener. */
+  /** Stops the regular checks of open streams and the limits. The listener is closed separately. */
   close(): void;
 }
 

@@ -29,16 +29,19 @@ export interface GatewayIndex {
    */
   readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
-  /** How clusters are followed; undefined while no index runs. */
+  /** How far the index has read each cluster; undefined while no index runs. */
   state(): readonly ClusterState[] | undefined;
-  /** Calls the listener when that has changed; progress alone does not count. Returns the way to end it. */
+  /**
+   * Calls the listener when the state of a cluster in the index has changed; progress of a first list alone does not
+   * count. Returns a function that removes the listener.
+   */
   onChange(listener: () => void): () => void;
-  /** Resolves when no rows are left of clusters that had this name and are no longer indexed. */
+  /** Resolves when the index has no more rows of clusters that had this name and are no longer indexed. */
   rowsGone(cluster: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the index needs in addition to its configuration. */
+/** Other parts of the gateway that the index needs, in addition to its configuration. */
 export interface GatewayIndexParts extends Omit<
   IndexOptions,
   | 'resources'
@@ -176,7 +179,8 @@ class StartedOnUse implements GatewayIndex {
       if (this.#isClosed) await index.close();
       return index;
     } catch (error) {
-      // While the gateway is ending, its data directory may be gone already. That is no fault of the index.
+      // While the gateway is ending, its data directory may be gone already. Such an error is not reported as a fault
+      // of the index.
       if (!isCurrent() || this.#isClosed) throw error;
       this.#starting = undefined;
       this.#failedAtMs = performance.now();
@@ -188,7 +192,9 @@ class StartedOnUse implements GatewayIndex {
     }
   }
 
-  /** Tries again until the database can be used: it may come back when nobody asks. */
+  /**
+   * Tries to start the index again and again until the database can be used, even when no request asks for the index.
+   */
   #awaitDatabase(): void {
     const { log, timeScale } = this.#parts;
     log.error({ detail: this.#fault }, 'the index cannot start; the gateway serves without it and tries again');

@@ -132,7 +132,7 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
   return index;
 }
 
-/** The collections of the configuration file, and those of the hub where it is to be asked for them. */
+/** Returns the collections of the configuration file and, if configured, those that objects of the hub define. */
 function startCollectionsOf({ options, hub }: SharedParts): () => readonly CollectionDefinition[] {
   const { config, log, closers } = options;
   const own = config.index?.collections ?? [];

@@ -1,5 +1,5 @@
-// What the first of several processes at one port does for each worker: tasks that only one process may do, or whose
-// results must be the same in all. A gateway of one process has no host and does all of this itself.
+// The services that the first of several processes at one port offers to each worker: tasks that only one process may
+// do, or whose results must be the same in all. A gateway of one process has no host and does all of this itself.
 import type { Server } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { ExecSettings } from '../../cache/sources/kubeconfig/kubeconfig-credential.ts';
@@ -15,7 +15,7 @@ export interface Host {
   readonly connections: ConnectionGiver;
   /** Gives the operations listener its connections. Resolves with the port that clients connect to. */
   openOperations(server: Server, at: HostPort): Promise<number>;
-  /** Gives the metrics of all processes together. */
+  /** Returns the metrics page of all processes together. `own` is the registry of this worker. */
   metricsPage(own: Registry): MetricsPage;
   /** The audit sinks, which send events to the first process; empty without an audit log. */
   readonly auditSinks: readonly AuditSink[];

@@ -11,7 +11,10 @@ import type { GatewayIndex } from './gateway-index.ts';
 import { indexedRegistries } from './registries.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Undefined when they are off. @param index undefined: nobody looks after PediaClusters */
+/**
+ * Starts the controllers of import policies; returns undefined when they are off.  @param index the index of the
+ * gateway; without one, the status of PediaClusters is not updated
+ */
 export function startImportsOf(
   { options, hub, store }: SharedParts,
   index: GatewayIndex | undefined,
@@ -32,7 +35,10 @@ export function startImportsOf(
 }
 
 const source = 'pediacluster';
-/** Of several PediaClusters that are looked at together, all are answered from one look at the index. */
+/**
+ * Milliseconds for which one reading of the index's state is used again, so that a round over many PediaClusters reads
+ * it only once.
+ */
 const lookMs = 200;
 
 function importedClusters(store: ClusterStore, index: GatewayIndex): ImportedClusters {

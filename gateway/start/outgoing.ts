@@ -14,14 +14,14 @@ import type { User } from '../../cache/model/user.ts';
 import type { IdentityConfig } from '../config/identity-config.ts';
 import type { Reloading } from './reloading.ts';
 
-/** Decides which user a cluster sees for a caller, by the rules of the moment. */
+/** Decides which user a cluster sees for a caller, by the present rules. */
 export interface OutgoingIdentities {
   /**
    * The user that the cluster sees for a caller.
    * @throws GatewayError when the rules refuse the caller, as `outgoingIdentity` in auth/outgoing/outgoing.ts does
    */
   identity(user: User, cluster: ClusterSpec): User;
-  /** A number that changes when the rules were read again. */
+  /** A number that changes whenever the rules have been read again; callers use it to drop cached results. */
   generation(): number;
   /** Sets the one listener, which is called after the rules file was read again. */
   onChange(listener: () => void): void;

@@ -41,11 +41,11 @@ export interface StartOptions {
   readonly closers: Closers;
   /** True once the process is ending, so that readyz must fail. */
   readonly shuttingDown: () => boolean;
-  /** The services of another process for this one; undefined for a gateway of one process. */
+  /** The services of the first process for this worker; undefined for a gateway of one process. */
   readonly host: Host | undefined;
 }
 
-/** What {@link startSharedParts} has started. */
+/** The parts of a gateway that {@link startSharedParts} has started. */
 export interface SharedParts extends MemberConnections {
   readonly options: StartOptions;
   readonly store: ClusterStore;

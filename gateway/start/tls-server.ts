@@ -159,7 +159,8 @@ class TlsServer {
   #drain(): Promise<void> {
     this.#draining = true;
     const closed = new Promise<void>((resolve) => this.tls.close(() => resolve()));
-    // Without a listening socket of its own, `close` is done at once and says nothing about connections.
+    // When another process accepts the connections, this server has no listening socket, so its `close` callback comes
+    // at once and says nothing about open connections.
     const stopped = this.#giver === undefined ? closed : this.#giver.whenNone();
     for (const connection of this.#http1Connections) connection.closeIdle();
     for (const connection of this.#http2Connections) connection.drain();

@@ -145,8 +145,8 @@ export async function startAuthorizer(
 }
 
 /**
- * Name of the operating system's user. In a container the user may have no entry in the user database; then it is
- * `self`.
+ * Name of the operating system's user. In a container the user may have no entry in the user database; then `self` is
+ * returned.
  */
 function ownerName(): string {
   try {

@@ -1,5 +1,5 @@
-// Starts the execution of ManifestWorks where the configuration asks for it: with the gateway's connections, the
-// identity path of requests, the hub's authorization and the audit log.
+// Starts the execution of ManifestWorks if the configuration enables it. Works are written over the gateway's
+// connections, with the same identity rules as requests, after the hub's authorization, and with audit events.
 import type { Registry } from 'prom-client';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -16,7 +16,7 @@ import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { MetricValues } from '../operations/read-metric.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** Undefined when works are not executed. */
+/** Starts the execution of ManifestWorks; returns undefined when it is off. */
 export function startWorksOf(
   { options, hub, store, connections, outgoing, audit }: SharedParts,
   registry: Registry,
@@ -40,7 +40,10 @@ export function startWorksOf(
   return executor;
 }
 
-/** Every process has them; only the one that executes has values. */
+/**
+ * Registers the metrics of ManifestWorks. Every replica has these metrics, but only the one that executes works has
+ * values for them.
+ */
 function registerWorkMetrics(registry: Registry, executor: WorkExecutor): void {
   const read = (
     name: string,
@@ -72,7 +75,10 @@ function registerWorkMetrics(registry: Registry, executor: WorkExecutor): void {
 const nobody = makeUser({ name: 'portcullis:works' });
 const nothingToTell = (): void => undefined;
 
-/** Tells the audit log of a write. @throws GatewayError AUDIT_UNAVAILABLE when it must be recorded and cannot be */
+/**
+ * Begins the audit event of a write to a cluster. The returned function must be called with the status of the answer. 
+ * @throws GatewayError AUDIT_UNAVAILABLE when the write must be recorded and cannot be
+ */
 function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: number) => void {
   if (audit === undefined) return nothingToTell;
   const { auditId, verb, cluster, work, executor, object } = write;
@@ -107,7 +113,10 @@ function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: n
   });
 }
 
-/** Asks the hub whether whoever changed the work last may still have it executed as its ServiceAccount. */
+/**
+ * Asks the hub whether the user who last changed a work may have it executed as the work's ServiceAccount. Resolves
+ * with the reason when not, otherwise with undefined.
+ */
 async function executorFault(authorizer: Authorizer, work: HubObject): Promise<string | undefined> {
   const modifier = lastModifierOf(work);
   if (modifier === undefined) return undefined;

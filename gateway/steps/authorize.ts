@@ -116,7 +116,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
     caller,
     questions,
     end(reason) {
-      // Before the answer has begun, there is no stream to end. The next regular check decides again.
+      // Before the answer has begun, there is no stream to end. The next regular check tests the rights again.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);

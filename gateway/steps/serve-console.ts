@@ -1,5 +1,5 @@
-// Step 5 of the chain: answers requests for the console. Its files are the same for everybody, so nobody is asked who
-// they are; what the page then asks passes all steps like the requests of any client.
+// Step 5 of the chain: answers requests for the console. Its files are the same for everybody, so they need no
+// authentication. Requests that the page sends to the API pass all steps, like those of any client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { sendComplete } from '../api/send-complete.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

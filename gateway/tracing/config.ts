@@ -19,7 +19,7 @@ export interface TracingConfig {
   readonly userNames: boolean;
   /** How many spans may wait in memory. Further spans are dropped and counted. */
   readonly queueSize: number;
-  /** How many spans are sent to the collector in one request. */
+  /** Maximum number of spans in one request to the collector. */
   readonly batchSize: number;
   /** Milliseconds after which waiting spans are sent even when their batch is not full. */
   readonly delayMs: number;

@@ -1,5 +1,5 @@
-// What the request chain knows of tracing. This file has only types, so that a gateway without tracing does not load
-// OpenTelemetry.
+// The part of tracing that the request chain uses. This file has only types, so that a gateway without tracing does not
+// load OpenTelemetry.
 import type { Authenticated } from '../exchange.ts';
 
 /** Decides which requests are traced. */

@@ -6,9 +6,9 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/s
 /** Numbers of spans since the start. */
 export interface SpanCounts {
   exported: number;
-  /** Spans that did not fit into the queue. */
+  /** Number of spans that did not fit into the queue. */
   dropped: number;
-  /** Spans that the collector did not accept. */
+  /** Number of spans that the collector did not accept. */
   failed: number;
 }
 

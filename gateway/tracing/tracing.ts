@@ -32,7 +32,7 @@ export interface RunningTracing extends Tracing {
   close(): void;
 }
 
-/** What tracing needs from other parts of the gateway. */
+/** Other parts of the gateway that tracing needs, and replacements for tests. */
 export interface TracingParts {
   readonly log: Log;
   readonly version: string;

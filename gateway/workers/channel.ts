@@ -4,7 +4,7 @@
 import type { Duplex } from 'node:stream';
 import { deserialize, serialize } from 'node:v8';
 
-/** One end of the socket pair. */
+/** One end of a channel between the first process and a worker. */
 export interface Channel<Out> {
   /**
    * Queues a message. It is dropped when the other end is gone.
@@ -19,7 +19,7 @@ export interface Channel<Out> {
   destroy(): void;
 }
 
-/** What a channel reports. */
+/** Callbacks of a channel. */
 export interface ChannelEvents<In> {
   /** Called for each message, in the order of sending. An exception thrown here closes the channel. */
   readonly onMessage: (message: In) => void;
@@ -43,7 +43,10 @@ class ChannelEnd<In, Out> implements Channel<Out> {
   #ended = false;
   #chunks: Buffer[] = [];
   #bufferedBytes = 0;
-  /** Bytes needed before the next message can be read: its head alone until the head has told the length. */
+  /**
+   * Number of bytes that must have arrived before reading goes on: the message's head at first, then the whole message,
+   * whose length is in the head.
+   */
   #wantedBytes = headBytes;
 
   constructor(stream: Duplex, events: ChannelEvents<In>) {

@@ -26,11 +26,11 @@ import type { Supervisor } from './supervisor.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** After the shutdown grace, workers get this much longer to close connections and to send their last audit events. */
+/** Milliseconds that workers get after the shutdown grace, to close connections and to send their last audit events. */
 const endingMs = 5_000;
 /**
- * How often the state of the audit sinks is sent to the workers, if it has changed. A worker refuses requests while a
- * sink is full.
+ * Milliseconds between two checks whether the state of the audit sinks has changed. A new state is sent to the workers,
+ * because a worker refuses requests while a sink is full.
  */
 const sinksEveryMs = 50;
 

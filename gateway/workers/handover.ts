@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 
-/** The listening socket. */
+/** A listening socket whose connections are handed to workers. */
 export interface Handover {
   /** The port that was bound. */
   readonly port: number;
@@ -18,7 +18,7 @@ export interface Handover {
   close(): void;
 }
 
-/** What a listening socket needs. */
+/** Options of {@link startHandover}. */
 export interface HandoverOptions {
   /** Gives the function that hands a connection to the best worker; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;
@@ -27,10 +27,10 @@ export interface HandoverOptions {
   readonly waitMs?: number;
 }
 
-/** The same time as a worker gives a client for the TLS handshake. */
+/** Milliseconds that a connection waits for a worker; a worker gives a client the same time for the TLS handshake. */
 const defaultWaitMs = 10_000;
 
-/** Opens the socket. @throws Error with the system's code when the address cannot be bound */
+/** Opens the listening socket. @throws Error with the system's code when the address cannot be bound */
 export async function startHandover(at: HostPort, options: HandoverOptions): Promise<Handover> {
   const { taker, maxWaiting, waitMs = defaultWaitMs } = options;
   const waiting = new Map<Socket, NodeJS.Timeout>();

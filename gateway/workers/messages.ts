@@ -18,7 +18,7 @@ export interface WorkerStart {
 
 export type SinkStates = ReadonlyMap<AuditSink['name'], boolean>;
 
-/** What a worker reports once it serves. Of `opsUrl` only the scheme is used. */
+/** The message of a worker that has started. Of `opsUrl` only the scheme is used. */
 export type ReadyWorker = Pick<Gateway, 'caFile' | 'selfToken' | 'opsUrl'>;
 
 /** One run of a credential plugin, without the abort signal, which cannot be sent to another process. */
@@ -33,7 +33,7 @@ export type Question =
 
 export type Answer = string | ExecResult | boolean;
 
-/** Which listener has accepted a connection. */
+/** The listener that has accepted a connection. */
 export type Port = 'requests' | 'operations';
 
 /** One metric as prom-client writes it in JSON. */
@@ -66,7 +66,7 @@ export type FromWorker =
   /** How many connections have closed since the last message of this kind. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
-  /** To be passed on to all other workers. */
+  /** A message to the other workers; the first process passes it on. */
   | { readonly kind: 'peer'; readonly message: PeerMessage }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
   | { readonly kind: 'pong' }

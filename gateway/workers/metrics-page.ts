@@ -1,5 +1,5 @@
 // One metrics page that sums up all processes of a gateway. The counters of a worker are kept after it has ended.
-// Without that every sum would fall, which looks like a restart of the whole gateway.
+// Otherwise every sum would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';
@@ -13,7 +13,7 @@ export interface WorkersPage extends MetricsPage {
   keep(metrics: readonly MetricReading[]): void;
 }
 
-/** For a worker that does not answer in this time, its previous metrics are used. */
+/** Milliseconds to wait for a worker's metrics. If they do not arrive in time, its previous metrics are used. */
 const readTimeoutMs = 1_000;
 
 /**
@@ -59,7 +59,7 @@ function summed(readings: readonly (readonly MetricReading[])[]): Registry {
   return AggregatorRegistry.aggregate(readings as unknown as object[]) as unknown as Registry;
 }
 
-/** Adds two readings metric by metric. */
+/** Adds up the metrics of two readings. */
 function added(one: readonly MetricReading[], other: readonly MetricReading[]): readonly MetricReading[] {
   const metrics = summed([one, other]).getMetricsAsArray() as unknown as { get(): MetricReading }[];
   return metrics.map((metric) => {

@@ -22,9 +22,9 @@ export interface PluginRuns {
 interface Known {
   readonly result: ExecResult;
   readonly endedAtMs: number;
-  /** Until when the result may be shared, in Unix milliseconds. */
+  /** End of the time in which the result may be shared, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** For each worker that got the result, when it first did, in Unix milliseconds. */
+  /** The workers that got the result, each with the time when it first got it, in Unix milliseconds. */
   readonly givenAtMs: WeakMap<object, number>;
 }
 
@@ -34,10 +34,11 @@ interface Known {
  */
 const sameAskMs = 10_000;
 /**
- * A failed run is shared for this time with workers that have not seen it. Then the plugin runs again when asked for.
+ * Milliseconds for which a failed run is shared with workers that have not seen it. Then the plugin runs again when
+ * asked for.
  */
 const failureMs = 10_000;
-/** A result is dropped when it is older than this. */
+/** Results of plugins that are older than this, in milliseconds, are dropped. */
 const keptMs = 24 * 3600_000;
 
 /** Makes the plugin runs that workers share. @param start runs a plugin @param now gives Unix milliseconds */
@@ -79,7 +80,7 @@ export function makePluginRuns(
   };
 }
 
-/** Until when a result may be given to other workers, in Unix milliseconds. */
+/** End of the time in which a result may be given to other workers, in Unix milliseconds. */
 function expiryOf(result: ExecResult, nowMs: number): number {
   if (result.kind === 'exited' && result.code === 0) {
     try {

@@ -4,7 +4,7 @@ import type { AuditConfig } from '../audit/config.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { Answer, FromWorker, Question, SinkStates } from './messages.ts';
 
-/** How a worker reaches the first process. */
+/** The first process, as a worker sees it. */
 export interface FirstProcess {
   /** Asks a question. @throws GatewayError (rejects) with the error of the first process */
   ask(question: Question): Promise<Answer>;
@@ -41,7 +41,8 @@ export function makeSentSinks(accepting: SinkStates, config: AuditConfig | undef
           () => false,
         );
       },
-      // Nothing to flush: the channel keeps the order, and the first process stores every line it has received.
+      // There is nothing to flush: the channel keeps the order, and the first process stores every line it has
+      // received.
       flush: () => Promise.resolve(),
       close: () => undefined,
     };

@@ -34,7 +34,7 @@ export interface Supervisor {
   close(): void;
 }
 
-/** What a supervisor depends on. */
+/** What {@link startSupervisor} needs. */
 export interface SupervisorOptions {
   readonly workers: number;
   /** Makes the start message for a new worker. */
@@ -138,7 +138,7 @@ class RunningSupervisor implements Supervisor {
     if (this.#closing) return;
     const { log, fork = forkWorker, start, onMessage, onReady, onUnsent, workers } = this.#options;
     let settling: NodeJS.Timeout | undefined;
-    // Made before the worker can be sent anything else, because the start message must be its first.
+    // The start message is made before the worker process, because nothing else may be sent to a worker before it.
     const message: ToWorker = { kind: 'start', start: start() };
     const worker = fork({
       onReady: () => {

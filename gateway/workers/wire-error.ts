@@ -12,7 +12,7 @@ export interface WireError {
   readonly details: ErrorDetails;
 }
 
-/** Why a worker could not start. */
+/** Why a worker could not start, in a form that can be sent to the first process. */
 export type StartFault = { readonly faults: readonly ConfigurationFault[] } | { readonly error: WireError };
 
 export function wireErrorOf(error: unknown): WireError {

@@ -42,7 +42,7 @@ const first: FirstProcess = {
 };
 
 process.on('message', ({ port }: { readonly port: Port }, handle) => {
-  // Accepted in the same turn of the event loop, before any byte is read from it.
+  // The connection is accepted in the same turn of the event loop, before any byte is read from it.
   if (handle instanceof Socket && worker !== undefined) worker.accept(handle, port);
   // The connection closed before it arrived here, so it is reported as closed.
   else if (port === 'requests') channel.send({ kind: 'closed', connections: 1 });

@@ -19,7 +19,7 @@ export interface WorkerProcess {
   readonly isReady: boolean;
   /** True when the worker should get connections: its `readyz` is fine, and it has sent something lately. */
   readonly isHealthy: boolean;
-  /** What the worker reported when it had started; undefined before. */
+  /** The message of the worker that it has started; undefined before. */
   readonly ready: ReadyWorker | undefined;
   /** Number of connections given to the worker and not yet reported as closed. */
   readonly connections: number;
@@ -34,7 +34,7 @@ export interface WorkerProcess {
   kill(): void;
 }
 
-/** What a worker process reports. */
+/** Callbacks by which a worker process reports its state. */
 export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
   /** Called when {@link WorkerProcess.isHealthy} may have changed. */
@@ -61,13 +61,13 @@ export interface WorkerEnd {
 export type UnsentSocket = readonly [Socket, Port];
 
 const pingIntervalMs = 5_000;
-/** A worker that has been silent for this long gets no connections while others answer. */
+/** A worker that has sent nothing for so many milliseconds gets no connections while other workers answer. */
 const lateMs = 2 * pingIntervalMs;
-/** A worker that has been silent for this long is killed: its event loop must be stuck. */
+/** A worker that has sent nothing for so many milliseconds is killed: its event loop must be stuck. */
 const lostMs = 30_000;
 /**
- * The limit for silence before the worker is ready. It sends nothing while it loads its code, which may take long on a
- * busy machine.
+ * A starting worker that has sent nothing for so many milliseconds is killed. It sends nothing until its code is
+ * loaded, which may take long on a busy machine.
  */
 const startingMs = 300_000;
 
@@ -101,7 +101,8 @@ class ForkedWorker implements WorkerProcess {
     this.#channel = makeChannel<FromWorker, ToWorker>(this.#child.stdio[4] as Duplex, {
       onMessage: (message) => this.#receive(message),
       onEnd: () => {
-        // Without the channel the worker gets no news, so it could answer from outdated knowledge. It is killed.
+        // Without the channel the worker gets no more messages, so it could answer from outdated knowledge. It is
+        // killed.
         this.#ready = undefined;
         this.#child.kill('SIGKILL');
         this.#heardAll.resolve();
@@ -144,7 +145,7 @@ class ForkedWorker implements WorkerProcess {
   readonly take = (socket: Socket, port: Port): void => {
     if (port === 'requests') this.#connections += 1;
     this.#unsent.set(socket, port);
-    // With an error the worker is ending. The connection stays in `unsent` and goes to another worker.
+    // An error means that the worker is ending. The connection stays in `unsent` and goes to another worker.
     this.#child.send({ port }, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
 

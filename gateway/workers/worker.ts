@@ -21,9 +21,9 @@ export interface Worker {
   receive(message: ToWorker): void;
 }
 
-/** How long a drain waits for connections to close after they were cut. */
+/** Milliseconds that a drain waits for connections to close after they were cut. */
 const closingMs = 500;
-/** How often the worker's readiness is checked; there is no event for it. */
+/** Milliseconds between two checks of the worker's readiness, for which there is no event. */
 const healthEveryMs = 200;
 
 /** Starts the gateway of a worker and reports it as ready. @throws as `startGateway` does */
@@ -40,7 +40,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   return new RunningWorker(first, hosted, gateway);
 }
 
-/** Stands in for what a gateway without workers does itself: here the first process does it. */
+/** Passes on to the first process what a gateway without workers does itself. */
 class HostedParts implements Host {
   readonly sent: SentSinks;
   readonly count: ConnectionCount;

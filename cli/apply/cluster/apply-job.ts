@@ -1,4 +1,4 @@
-// What a run does in every cluster alike, and what it knows of one of them.
+// The types of a run: the work that is the same in every cluster, and the state of one cluster.
 import type { ApplyOptions, ObjectResult } from './apply-object.ts';
 import type { ApplySet } from './apply-set.ts';
 import type { ClusterReport } from './cluster-report.ts';
@@ -7,27 +7,27 @@ import type { Manifest } from '../manifests/manifest.ts';
 import type { MemberClient } from './member-client.ts';
 import type { RunState } from '../run-state.ts';
 
-/** What is done in every cluster alike. */
+/** The work of a run, which is the same in every cluster. */
 export interface ApplyJob {
   readonly manifests: readonly Manifest[];
   readonly options: ApplyOptions;
-  /** Namespace of objects that name none. */
+  /** Namespace for objects whose manifest names none. */
   readonly namespace: string;
   readonly set: (SetOptions & { readonly set: ApplySet }) | undefined;
-  /** Milliseconds to wait until everything is ready; undefined not to wait. */
+  /** Milliseconds to wait until all applied objects are ready; undefined when the run does not wait. */
   readonly waitMs: number | undefined;
-  /** Ends the run in good order: requests under way finish, and no further ones begin. */
+  /** When aborted, the run ends in good order: running requests finish, and no further ones begin. */
   readonly stopping: AbortSignal;
 }
 
-/** What is done about objects that left a set. */
+/** Options for objects of a set that the manifests no longer contain. */
 export interface SetOptions {
   readonly prunes: boolean;
-  /** Also when that is more than half of the set, or a Namespace or CustomResourceDefinition. */
+  /** True to delete more than half of a set, or a Namespace or CustomResourceDefinition, without refusing. */
   readonly allowsLargePrune: boolean;
 }
 
-/** Is told what happens, for people who watch. */
+/** Callbacks by which a run reports its progress to the person who watches it. */
 export interface RunListener {
   onObject(report: ClusterReport, manifest: Manifest, result: ObjectResult): void;
   onDeleted(report: ClusterReport, name: string): void;
@@ -35,20 +35,20 @@ export interface RunListener {
   onWaiting(report: ClusterReport, text: string): void;
 }
 
-/** One cluster of a run. */
+/** The work on one cluster of a run. */
 export interface ClusterRun {
   readonly job: ApplyJob;
   readonly client: MemberClient;
   readonly report: ClusterReport;
-  /** Undefined in a dry run, which there is no need to resume. */
+  /** The saved progress of the run; undefined in a dry run, which is never resumed. */
   readonly state: RunState | undefined;
   readonly listener: RunListener;
 }
 
-/** What is known of the cluster while it is worked on. */
+/** The knowledge about a cluster that a run has gathered so far. */
 export interface ClusterKnowledge {
   kinds: Kinds;
-  /** Members that the set had before this run. */
+  /** Number of objects in the set before this run. */
   membersBefore: number;
 }
 

@@ -11,37 +11,40 @@ import { refusal } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { withoutSecrets } from '../manifests/secret-values.ts';
 
-/** Owner of the fields that are applied, in `metadata.managedFields`. */
+/** The field manager of all fields that this program applies, in `metadata.managedFields`. */
 export const fieldManager = 'portcullis';
 
-/** How objects are applied. */
+/** Options for applying objects. */
 export interface ApplyOptions {
-  /** Ask the cluster what would happen, and change nothing. */
+  /** True to ask the cluster what would happen, without changing anything. */
   readonly dryRun: boolean;
-  /** Take over fields that others manage. */
+  /** True to take over fields that other field managers own. */
   readonly force: boolean;
-  /** Read whole objects, so that they can be compared. */
+  /** True to read whole objects, so that their states before and after can be compared. */
   readonly compares: boolean;
-  /** Id of the set that the objects belong to. */
+  /** Id of the set that the objects belong to; undefined without `--set`. */
   readonly setId: string | undefined;
 }
 
-/** What became of one object. */
+/** The result of applying one object. */
 export type ObjectResult =
   | {
       readonly outcome: 'created' | 'configured' | 'unchanged';
-      /** The object before, when there was one, and after; complete only when `compares` was asked for. */
+      /**
+       * The object before the apply (undefined when there was none) and after. Both are complete only with the option
+       * `compares`.
+       */
       readonly before: JsonObject | undefined;
       readonly after: JsonObject;
     }
   | { readonly outcome: 'failed'; readonly reason: string };
 
-/** An object as it was before: there, not there, or not known because the user may not read it. */
+/** An object before the apply: its content, `absent` when there was none, `unknown` when the user may not read it. */
 export type Before = JsonObject | 'absent' | 'unknown';
 
 const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-/** Reads an object before it is applied. @throws Unreachable (rejects) */
+/** Reads an object before it is applied. @throws Unreachable (rejects) when the cluster cannot be reached */
 export async function readBefore(client: MemberClient, path: string, { compares }: ApplyOptions): Promise<Before> {
   const headers = { accept: compares ? 'application/json' : metadataOnly };
   const answer = await client.ask({ method: 'GET', path, headers });
@@ -82,7 +85,7 @@ export async function applyObject(
   return { outcome: outcomeOf(answer, existing, after, options), before: existing, after };
 }
 
-/** An object, the kind as which the cluster serves it, and what was there before. */
+/** An object to apply, the kind as which the cluster serves it, and the object that existed before. */
 export interface ObjectToApply {
   readonly manifest: Manifest;
   readonly kind: ServedKind;
@@ -90,14 +93,17 @@ export interface ObjectToApply {
   readonly before: Before;
 }
 
-/** What speaks against applying at all: the object would be lost, or taken out of a set. */
+/**
+ * The reason why an object must not be applied at all: it is being deleted, or it belongs to another set. Undefined
+ * when it can be applied.
+ */
 function obstacleIn(before: Before, setId: string | undefined): string | undefined {
   const metadata = metadataOf(typeof before === 'string' ? undefined : before);
   if (metadata['deletionTimestamp'] !== undefined) return 'is being deleted; run again when it is gone';
   const labels = isJsonObject(metadata['labels']) ? metadata['labels'] : {};
   const owner = labels[partOfLabel];
   if (owner === undefined || owner === setId) return undefined;
-  // Without --set, server-side apply would take the label away, and nothing would ever prune the object.
+  // Without --set, server-side apply would remove the label, and no set would ever prune the object.
   const next = setId === undefined ? 'give its --set NAME' : 'leave the object out';
   return `belongs to ${setId === undefined ? 'a' : 'another'} set; ${next}, or remove its label ${partOfLabel}`;
 }
@@ -110,15 +116,15 @@ function outcomeOf(
 ): 'created' | 'configured' | 'unchanged' {
   if (status === 201) return 'created';
   if (before === undefined) return 'configured';
-  // A dry run stores nothing, so that the version stays what it was.
+  // A dry run stores nothing, so the resourceVersion never changes and the contents must be compared.
   const isSame = dryRun ? comparable(before) === comparable(after) : isUntouched(metadataOf(before), metadataOf(after));
   return isSame ? 'unchanged' : 'configured';
 }
 
 /**
- * Whether an apply changed nothing. A controller may have written in between, so that the version is another one. The
- * entry of each writer in the managed fields has the time of its last change: when ours is as it was, and older than
- * another writer's, the change was not ours.
+ * Whether an apply changed nothing. Even then the resourceVersion may be new, because a controller wrote in between.
+ * Each entry in managedFields has the time of its writer's last change. When the entry of this program is unchanged,
+ * and older than another writer's, that writer made the change.
  */
 function isUntouched(before: JsonObject, after: JsonObject): boolean {
   if (before['resourceVersion'] === after['resourceVersion']) return true;
@@ -127,7 +133,7 @@ function isUntouched(before: JsonObject, after: JsonObject): boolean {
   return isSame && others.some(({ time }) => String(time) > String(own['time']));
 }
 
-/** Our entry in the managed fields, and those of others. */
+/** The entry of this program in `metadata.managedFields`, and the entries of other writers. */
 function entriesIn({
   managedFields,
 }: JsonObject): readonly [own: JsonObject | undefined, others: readonly JsonObject[]] {
@@ -140,7 +146,7 @@ function metadataOf(object: JsonObject | undefined): JsonObject {
   return isJsonObject(object?.['metadata']) ? object['metadata'] : {};
 }
 
-/** Why a cluster refused an object. Conflicts are named by manager and field. */
+/** Why a cluster refused an object, as text. Conflicts are named by field manager and field. */
 function reasonOf(answer: Answer, manifest: Manifest): string {
   const conflicts = answer.status === 409 ? conflictsIn(answer.body) : [];
   if (conflicts.length === 0) return withoutSecrets(refusal(answer), manifest);

@@ -1,6 +1,6 @@
-// Sets of objects that belong together, in the form of KEP-3659 (ApplySet), so that `kubectl apply --prune --applyset`
-// can go on with a set and this command with kubectl's. A Secret without data is the parent: it says which kinds the
-// set has, in which namespaces. Members carry the label part-of. Security: an object is deleted only by its UID.
+// Sets of objects that belong together, in the form of KEP-3659 (ApplySet), so that this command and `kubectl apply
+// --prune --applyset` can manage the same set. A Secret without data is the parent: it says which kinds and namespaces
+// the set has. Members have the label part-of. Security: an object is deleted only by its UID.
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { pathOf } from './kinds.ts';
@@ -16,25 +16,28 @@ const idLabel = 'applyset.kubernetes.io/id';
 const kindsAnnotation = 'applyset.kubernetes.io/contains-group-kinds';
 const namespacesAnnotation = 'applyset.kubernetes.io/additional-namespaces';
 const toolingAnnotation = 'applyset.kubernetes.io/tooling';
-/** kubectl refuses a set that another tool keeps. This one keeps sets exactly as kubectl does (decision 0028). */
+/**
+ * The value by which a set names its tool. kubectl refuses sets of other tools, so this program, which keeps sets
+ * exactly as kubectl does, names kubectl (decision 0028).
+ */
 const tooling = 'kubectl/v1.36.0+portcullis';
 const parentKind: ServedKind = { apiVersion: 'v1', kind: 'Secret', resource: 'secrets', isNamespaced: true };
 
-/** A set by the name and namespace of its parent. */
+/** A set, identified by the name and namespace of its parent Secret. */
 export interface ApplySet {
   readonly name: string;
   readonly namespace: string;
   readonly id: string;
 }
 
-/** What a set consists of, as its parent says. */
+/** The kinds and namespaces of a set, as its parent Secret lists them. */
 export interface SetContents {
-  /** Such as `Deployment.apps` or `Secret`. */
+  /** Kinds with their API group, such as `Deployment.apps` or `Secret`. */
   readonly groupKinds: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
 }
 
-/** An object with the label of the set. */
+/** An object in a cluster that has the label of a set. */
 export interface SetMember {
   readonly kind: ServedKind;
   readonly namespace: string;
@@ -42,16 +45,16 @@ export interface SetMember {
   readonly uid: string;
 }
 
-/** A problem with a set in one cluster, in words. */
+/** A problem with a set in one cluster, which the message explains. */
 export class SetProblem extends Failed {}
 
-/** The set with this name; its id follows from the parent, as KEP-3659 says. */
+/** The set with this name. Its id is computed from the name, namespace and kind of its parent, as KEP-3659 says. */
 export function applySet(name: string, namespace: string): ApplySet {
   const hash = createHash('sha256').update(`${name}.${namespace}.Secret.`).digest('base64url');
   return { name, namespace, id: `applyset-${hash}-v1` };
 }
 
-/** What two parts of a set consist of together. */
+/** All kinds and namespaces that are in either of two sets. */
 export function union(one: SetContents, other: SetContents): SetContents {
   return {
     groupKinds: one.groupKinds.union(other.groupKinds),
@@ -60,8 +63,8 @@ export function union(one: SetContents, other: SetContents): SetContents {
 }
 
 /**
- * Reads the parent of a set; undefined when the cluster has no such set.
- * @throws SetProblem (rejects) when it may not be read, is no set, or is kept by another tool
+ * Reads the parent of a set; undefined when the cluster has no such set.  @throws SetProblem (rejects) when the parent
+ * may not be read, is not that of a set, or belongs to another tool
  */
 export async function readSet(client: MemberClient, set: ApplySet): Promise<SetContents | undefined> {
   const path = pathOf(parentKind, set.namespace, set.name);
@@ -151,7 +154,7 @@ async function listLabelled(
     });
     if (answer.status !== 200) throw new SetProblem(`${groupKindOf(kind)} cannot be listed: ${refusal(answer)}`);
     const list = JSON.parse(answer.body) as MetadataList;
-    // A server in Go writes an empty list as null now and then.
+    // A server written in Go may send an empty list as null.
     for (const { metadata } of list.items ?? []) {
       if (metadata.deletionTimestamp === undefined)
         members.push({ kind, namespace, name: metadata.name, uid: metadata.uid });
@@ -171,8 +174,8 @@ interface MetadataList {
 }
 
 /**
- * Deletes an object, unless another one has taken its name since it was listed.
- * @returns why it was refused; undefined when the object is gone
+ * Deletes a member of a set by its UID, so that a new object of the same name is not deleted.  @returns why the
+ * cluster refused; undefined when the object is gone
  */
 export async function deleteMember(
   client: MemberClient,

@@ -1,4 +1,4 @@
-// Which clusters a command is for: named, chosen by their labels in the gateway, or all.
+// Chooses the clusters for a command: by their names, by their labels in the gateway, or all.
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { clustersPath } from '../../connection/gateway-url.ts';
 import { getJson } from '../../connection/http.ts';
@@ -7,7 +7,7 @@ import { Failure, usageFailure } from '../../failure.ts';
 
 /** Flags that choose clusters; exactly one is given. */
 export interface ClusterFlags {
-  /** Names, separated by commas. */
+  /** Names of clusters, separated by commas. */
   readonly clusters?: string;
   readonly clusterSelector?: string;
   readonly allClusters?: boolean;
@@ -16,13 +16,13 @@ export interface ClusterFlags {
 /** A cluster as the gateway lists it. */
 export interface ChosenCluster {
   readonly name: string;
-  /** Changes when another cluster gets the name. */
+  /** UID of the cluster. It changes when another cluster gets the same name. */
   readonly uid: string;
 }
 
 /**
- * Asks the gateway for the clusters that the flags choose, ordered by name. The flags are checked already.
- * @throws Failure (rejects) when the gateway refuses, a name is unknown, or nothing is chosen
+ * Asks the gateway for the clusters that the flags choose, ordered by name. {@link checkClusterFlags} must have
+ * accepted the flags.  @throws Failure (rejects) when the gateway refuses, a name is unknown, or no cluster is chosen
  */
 export async function chooseClusters(connection: Connection, flags: ClusterFlags): Promise<readonly ChosenCluster[]> {
   const { clusters, clusterSelector } = flags;
@@ -51,7 +51,7 @@ export async function chooseClusters(connection: Connection, flags: ClusterFlags
   return there.filter(({ name }) => names.has(name));
 }
 
-/** @throws Failure (usage) unless exactly one of the flags is given */
+/** Checks that exactly one of the flags that choose clusters is given. @throws Failure (usage) when not */
 export function checkClusterFlags({ clusters, clusterSelector, allClusters }: ClusterFlags): void {
   const given = [clusters !== undefined, clusterSelector !== undefined, allClusters === true].filter(Boolean).length;
   if (given === 1 && clusters !== '' && clusterSelector !== '') return;

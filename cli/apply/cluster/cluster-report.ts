@@ -1,14 +1,20 @@
-// What became of every object in one cluster. With thousands of objects in hundreds of clusters there are millions of
+// The results for all objects in one cluster. With thousands of objects in hundreds of clusters there are millions of
 // results, so each is one byte; only refusals have texts, and equal texts are kept once.
 import type { ChosenCluster } from './choose-clusters.ts';
 
-/** What became of an object. `earlier`: a run that is resumed had applied it. `untried`: the run did not come to it. */
+/**
+ * The possible results for one object. `earlier`: the run that is being resumed had applied it. `untried`: the run has
+ * not reached it yet.
+ */
 export const outcomes = ['untried', 'created', 'configured', 'unchanged', 'failed', 'earlier'] as const;
 
-/** One of {@link outcomes}. */
+/** The result for one object: one of {@link outcomes}. */
 export type Outcome = (typeof outcomes)[number];
 
-/** `skipped`: done by the run that is resumed. `stopped`: by Ctrl-C. `not started`: too many others failed. */
+/**
+ * The state of a cluster in a run. `skipped`: the run that is being resumed had done everything. `stopped`: ended by
+ * Ctrl-C. `not started`: not reached, for example because too many other clusters failed.
+ */
 export type ClusterStatus = 'not started' | 'running' | 'done' | 'failed' | 'stopped' | 'skipped';
 
 /** The results of one cluster; changed while the cluster is worked on. */
@@ -24,7 +30,7 @@ export class ClusterReport {
   readonly #texts: Map<string, string>;
   #leading = 0;
 
-  /** @param texts shared by the reports of a run */
+  /** @param texts the texts of refusals, which all reports of a run share so that equal texts are kept once */
   constructor(cluster: ChosenCluster, objects: number, texts: Map<string, string>) {
     this.cluster = cluster;
     this.#codes = new Uint8Array(objects);
@@ -52,7 +58,7 @@ export class ClusterReport {
     return this.#codes.reduce((sum, each) => (each === code ? sum + 1 : sum), 0);
   }
 
-  /** How many objects, counted from the first, were applied without a fault. */
+  /** Number of objects, counted from the first, that were applied without a fault. */
   leading(): number {
     while (this.#leading < this.#codes.length && !['untried', 'failed'].includes(this.outcome(this.#leading))) {
       this.#leading++;

@@ -1,5 +1,6 @@
-// Everything that happens in one cluster: its objects are applied phase by phase, awaited, and what left the set is
-// deleted. Whatever goes wrong here is written into the report of this cluster and touches no other.
+// All work in one cluster: objects are applied phase by phase, the run waits until they are ready, and objects that
+// have left the set are deleted. An error is written into the report of this cluster and does not affect other
+// clusters.
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { namespaceOf } from './apply-job.ts';
 import type { ClusterKnowledge, ClusterRun } from './apply-job.ts';
@@ -16,13 +17,18 @@ import { reasonOf } from './member-client.ts';
 import { canBeUnready } from '../../../lib/objects/readiness.ts';
 import { waitReady } from './wait-ready.ts';
 
-/** Objects that are read at the same time, and after which the state is written. */
+/** How many objects are read at the same time. After each such batch the progress is saved. */
 const batchSize = 20;
-/** A kind that was just defined may be unknown to one of several API servers for a moment. */
+/**
+ * How often an object of a newly defined kind is tried: one of several API servers may not know the kind for a moment.
+ */
 const newKindTries = 20;
 const newKindPauseMs = 250;
 
-/** Does everything in one cluster. Its report says what happened; nothing that a cluster answers makes this reject. */
+/**
+ * Does all work of a run in one cluster and writes the result into its report. Never rejects because of an answer of
+ * the cluster.
+ */
 export async function applyToCluster(run: ClusterRun): Promise<void> {
   const { report, job, state } = run;
   report.status = 'running';
@@ -39,7 +45,9 @@ export async function applyToCluster(run: ClusterRun): Promise<void> {
   state?.record(report.cluster, report.leading(), report.status === 'done');
 }
 
-/** @returns why the cluster failed; undefined when all is well */
+/**
+ * Applies the objects, waits for them and prunes the set. @returns why the cluster failed; undefined when all is well
+ */
 async function applyWaitPrune(run: ClusterRun): Promise<string | undefined> {
   const { job, report, state, client } = run;
   const { manifests, set, options } = job;
@@ -118,18 +126,20 @@ async function applyOne(
   }
 }
 
-/** In a dry run: what is to be made in a Namespace, or of a kind, that the same manifests make first. */
+/** The assumed result, in a dry run, for an object whose Namespace or kind would be created by the same run. */
 function assumed(manifest: Manifest): ObjectResult {
   return { outcome: 'created', before: undefined, after: JSON.parse(manifest.body) as JsonObject };
 }
 
-/** Whether this run creates the namespace. Namespaces are the first of the manifests. */
+/**
+ * Whether this run has created the namespace. Namespaces are applied first, so the report has their results already.
+ */
 function isNewNamespace({ job, report }: ClusterRun, namespace: string): boolean {
   const index = job.manifests.findIndex((each) => groupKindOf(each) === 'Namespace' && each.name === namespace);
   return index >= 0 && report.outcome(index) === 'created';
 }
 
-/** @returns what is not ready, and why; undefined when everything is */
+/** Waits until all objects are ready. @returns which object is not ready, and why; undefined when all are */
 async function waitForAll(run: ClusterRun, { kinds }: ClusterKnowledge): Promise<string | undefined> {
   const { job, client, report, listener } = run;
   if (job.waitMs === undefined) return undefined;

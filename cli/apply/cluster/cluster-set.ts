@@ -1,5 +1,6 @@
-// The set of objects in one cluster: its parent before anything is applied, and what left it afterwards. Security:
-// pruning deletes, so it happens only after a pass without faults, and never more than half of a set by accident.
+// The set of objects in one cluster: its parent Secret is written before anything is applied; objects that have left
+// the set are deleted at the end. Security: pruning happens only after all objects were applied without a fault. More
+// than half of a set is never deleted unless a flag allows it.
 import { namespaceOf } from './apply-job.ts';
 import type { ApplyJob, ClusterKnowledge, ClusterRun, SetOptions } from './apply-job.ts';
 import { deleteMember, listMembers, readSet, union, writeSet } from './apply-set.ts';
@@ -9,9 +10,9 @@ import { identityOf, objectName, phaseOf } from '../manifests/manifest.ts';
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /**
- * Writes the parent so that it names every kind that the set has or will have. Done before members are made, so that
- * none is ever forgotten.
- * @throws SetProblem (rejects)
+ * Writes the parent Secret so that it names every kind that the set has or will have. It is written before members are
+ * created, so that no member is forgotten when the run breaks off.  @throws SetProblem (rejects) when the parent
+ * cannot be read or written
  */
 export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKnowledge, set: ApplySet): Promise<void> {
   const before = await readSet(client, set);
@@ -20,7 +21,7 @@ export async function beginSet({ job, client }: ClusterRun, { kinds }: ClusterKn
   await writeSet(client, set, before === undefined ? wanted : union(before, wanted));
 }
 
-/** What the set consists of, by the manifests. */
+/** The kinds and namespaces that the set has according to the manifests. */
 function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: ApplySet): SetContents {
   const within = manifests.flatMap((manifest) => {
     const isNamespaced = kinds.find(manifest.apiVersion, manifest.kind)?.isNamespaced ?? true;
@@ -30,9 +31,8 @@ function contentsOf({ manifests, namespace }: ApplyJob, kinds: Kinds, set: Apply
 }
 
 /**
- * Deletes the members that the manifests no longer have.
- * @returns why that was not done; undefined when the set is as the manifests say
- * @throws SetProblem, Unreachable (rejects)
+ * Deletes the members that the manifests no longer have.  @returns why members were not deleted; undefined when the
+ * set is as the manifests say  @throws SetProblem, Unreachable (rejects)
  */
 export async function pruneSet(
   run: ClusterRun,
@@ -74,7 +74,10 @@ async function membersThatLeft(
   return members.filter(({ kind, namespace, name }) => !kept.has(identityOf({ ...kind, name }, namespace)));
 }
 
-/** Why so much is not deleted without being asked for. @param before how many objects the set had */
+/**
+ * Why these members are not deleted unless `--allow-large-prune` is given; undefined when they may be deleted.  @param
+ * before number of objects that the set had
+ */
 function brake(gone: readonly SetMember[], before: number): string | undefined {
   const next = 'look at it with --dry-run, then allow it with --allow-large-prune';
   const holder = gone.find(({ kind }) => phaseOf(kind) < 2);
@@ -86,7 +89,7 @@ function brake(gone: readonly SetMember[], before: number): string | undefined {
   return `not pruned: ${gone.length} of ${before} objects left the set; ${next}`;
 }
 
-/** Kinds that the cluster does not serve now may be back later, with their objects. */
+/** Keeps kinds in the set that the cluster does not serve now: they may be served again later, with their objects. */
 function keepUnserved(wanted: SetContents, before: SetContents, kinds: Kinds): SetContents {
   const unserved = [...before.groupKinds].filter((groupKind) => kinds.findPreferred(groupKind) === undefined);
   return unserved.length === 0 ? wanted : union(wanted, { ...before, groupKinds: new Set(unserved) });

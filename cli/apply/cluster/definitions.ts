@@ -1,4 +1,5 @@
-// CustomResourceDefinitions among the manifests: which kinds they define, and when a cluster serves those.
+// CustomResourceDefinitions among the manifests: finds the kinds that they define, and waits until a cluster serves
+// these kinds.
 import { isJsonObject } from '../../../lib/objects/json-object.ts';
 import { discoverKinds } from './kinds.ts';
 import type { Kinds } from './kinds.ts';
@@ -8,13 +9,13 @@ import { Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { waitReady } from './wait-ready.ts';
 
-/** Longest time until a definition is established and its kinds are served. */
+/** Milliseconds to wait until a CustomResourceDefinition is established and its kinds are served. */
 const establishMs = 30_000;
 const pauseMs = 250;
 
 const remembered = new WeakMap<readonly Manifest[], ReadonlySet<string>>();
 
-/** The kinds that definitions among the manifests make, each as `example.com/v1 Widget`. */
+/** The kinds that CustomResourceDefinitions among the manifests define, each as `example.com/v1 Widget`. */
 export function definedKinds(manifests: readonly Manifest[]): ReadonlySet<string> {
   const found = remembered.get(manifests) ?? new Set(manifests.filter((each) => phaseOf(each) === 1).flatMap(kindsOf));
   remembered.set(manifests, found);
@@ -31,8 +32,8 @@ function kindsOf({ body }: Manifest): readonly string[] {
 }
 
 /**
- * Waits until a cluster serves what definitions define, and asks for its kinds anew.
- * @throws Unreachable (rejects) when that takes too long
+ * Waits until a cluster serves the kinds of these CustomResourceDefinitions; resolves with all kinds of the cluster. 
+ * @throws Unreachable (rejects) when a kind is still not served after 30 seconds
  */
 export async function establish(
   { client, job }: { readonly client: MemberClient; readonly job: { readonly stopping: AbortSignal } },

@@ -1,5 +1,5 @@
-// Which kinds a cluster serves, under which path, and whether their objects are in namespaces. Asked once for each
-// cluster of a run, and again only after its CustomResourceDefinitions have changed.
+// Which kinds a cluster serves, under which path, and whether their objects are in namespaces. A run asks each cluster
+// once, and again only after CustomResourceDefinitions of the cluster have changed.
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
 import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
@@ -8,15 +8,15 @@ import type { MemberClient } from './member-client.ts';
 export interface ServedKind {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The name in paths, such as `deployments`. */
+  /** Plural name of the kind in paths, such as `deployments`. */
   readonly resource: string;
   readonly isNamespaced: boolean;
 }
 
-/** The kinds of one cluster. */
+/** Finds kinds that one cluster serves. */
 export interface Kinds {
   find(apiVersion: string, kind: string): ServedKind | undefined;
-  /** By kind and group, such as `Deployment.apps`, in the version that the cluster prefers. */
+  /** Finds a kind by kind and group, such as `Deployment.apps`, in the version that the cluster prefers. */
   findPreferred(groupKind: string): ServedKind | undefined;
 }
 
@@ -25,8 +25,8 @@ const accept = ['v2', 'v2beta1']
   .join(',');
 
 /**
- * Asks a cluster for its kinds by aggregated discovery (KEP-3352).
- * @throws Unreachable (rejects) when it cannot be asked, refuses, or is older than Kubernetes 1.26
+ * Asks a cluster for its kinds by aggregated discovery (KEP-3352).  @throws Unreachable (rejects) when the cluster
+ * cannot be asked, refuses, or is older than Kubernetes 1.26
  */
 export async function discoverKinds(client: MemberClient): Promise<Kinds> {
   const versions = new Map<string, ServedKind>();
@@ -54,13 +54,13 @@ interface NamedKind {
   readonly served: ServedKind;
 }
 
-/** The kinds of one group; its versions come with the preferred one first. */
+/** The kinds of one API group. Discovery lists the preferred version first. */
 function kindsOfGroup({ metadata, versions }: JsonObject): readonly NamedKind[] {
   const group = isJsonObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
   return listOf(versions).flatMap(({ version, resources }) =>
     listOf(resources).flatMap(({ resource, responseKind, scope, verbs }) => {
       const kind = isJsonObject(responseKind) ? String(responseKind['kind']) : '';
-      // Some answers only: a review can be created and nothing else.
+      // Kinds without the verb `get`, such as reviews, can only be created. They are left out.
       if (!Array.isArray(verbs) || !verbs.includes('get')) return [];
       const apiVersion = group === '' ? String(version) : `${group}/${String(version)}`;
       const served = { apiVersion, kind, resource: String(resource), isNamespaced: scope === 'Namespaced' };
@@ -73,7 +73,10 @@ function listOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The path of a kind's objects, or of the one with a name. `namespace` is not used for kinds without namespaces. */
+/**
+ * Path of all objects of a kind, or of one object when `name` is given. `namespace` is ignored for cluster-scoped
+ * kinds.
+ */
 export function pathOf(kind: ServedKind, namespace: string, name?: string): string {
   const api = kind.apiVersion.includes('/') ? 'apis' : 'api';
   const within = kind.isNamespaced ? `/namespaces/${encodeURIComponent(namespace)}` : '';

@@ -1,5 +1,6 @@
-// Asks one cluster through the gateway, again and again over a few kept connections. Every request here may be repeated
-// without harm: reads, server-side apply, and deletes that name the UID of what they delete.
+// Sends requests to one cluster through the gateway, over a few connections that stay open, and repeats those that
+// fail. Every request here may be repeated without harm: reads, server-side apply, and deletes that name the UID of the
+// object.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../connection/gateway-connection.ts';
 import { explainConnection, statusMessage } from '../../connection/explain.ts';
@@ -10,17 +11,17 @@ import type { Answer, Question } from '../../connection/http.ts';
 import type { JsonObject } from '../../../lib/objects/json-object.ts';
 import { Failure } from '../../failure.ts';
 
-/** Something went wrong in one cluster; the message says what. */
+/** An error in one cluster. Its message is shown to the person. */
 export class Failed extends Error {}
 
-/** The cluster, or the gateway before it, did not give an answer that says anything about the object asked for. */
+/** The cluster or the gateway did not give a usable answer, so nothing is known about the requested object. */
 export class Unreachable extends Failed {}
 
-/** One cluster, as the commands about many clusters ask it. */
+/** A client for one cluster, for the commands about many clusters. */
 export interface MemberClient {
   /**
-   * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.
-   * @throws Unreachable (rejects) when that did not help, or when the run is being stopped
+   * Sends a request, up to six times while the cluster cannot be reached or says that it is busy.  @throws Unreachable
+   * (rejects) when every attempt failed, or when the run is being stopped
    */
   ask(question: Question): Promise<Answer>;
   /**
@@ -31,28 +32,31 @@ export interface MemberClient {
   close(): void;
 }
 
-/** What bounds the requests to one cluster. */
+/** Limits for requests to one cluster. */
 export interface ClientLimits {
-  /** Milliseconds for one request. */
+  /** Timeout of one request in milliseconds. */
   readonly timeoutMs: number;
-  /** Milliseconds before the second try; doubled for each further one. */
+  /** Milliseconds before the second attempt; doubled before each further attempt. */
   readonly firstPauseMs: number;
 }
 
-/** Limits of the commands; tests use shorter ones. */
+/** The limits that the commands use; tests use shorter ones. */
 export const clientLimits: ClientLimits = { timeoutMs: 30_000, firstPauseMs: 500 };
 
-/** With the pauses between them, longer than the gateway keeps requests from a cluster that failed. */
+/**
+ * How often a request is sent at most. All attempts and pauses together take longer than the time for which the gateway
+ * refuses requests to a cluster that failed.
+ */
 const tries = 6;
-/** No further try is begun after this long, so that a cluster that never answers is given up soon. */
+/** After so many milliseconds no further attempt begins, so that a cluster that never answers is given up soon. */
 const longestTryingMs = 45_000;
-/** Longest time that is waited because a server asked for it. */
+/** Longest pause in milliseconds that a server can demand by Retry-After. */
 const longestPauseMs = 10_000;
 const maxBytes = 64 * 1024 * 1024;
-/** Requests that run at the same time in one cluster. */
+/** Maximum number of concurrent requests to one cluster. */
 const connections = 8;
 
-/** @param stopping when aborted, no further try is begun */
+/** Makes a client for one cluster. @param stopping when aborted, no further attempt begins */
 export function makeMemberClient(
   gateway: Connection,
   cluster: string,
@@ -76,7 +80,7 @@ export function makeMemberClient(
       for (let tried = 1; ; tried++) {
         const result = await once(question);
         if (!(result instanceof Unreachable)) {
-          // The credential has ended, so that no object would be answered any more.
+          // The credential is no longer valid, so all further requests would fail too.
           if (result.status === 401) throw new Unreachable(refusal(result));
           return result;
         }
@@ -93,8 +97,8 @@ export function makeMemberClient(
 }
 
 /**
- * What an error says about a cluster. Any error counts for its cluster alone: answers that make no sense must not end
- * the work in others.
+ * What an error says about a cluster, as text. Any error counts only for its own cluster: an answer that cannot be read
+ * must not end the work in other clusters.
  */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
@@ -102,13 +106,14 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Whoever has too much to do says 429 or 503. A gateway that cannot reach the cluster says 502 or 504.
+ * Whether a request should be sent again. 429 and 503 mean that a server is overloaded, 502 and 504 that the gateway
+ * cannot reach the cluster.
  */
 function isBusy({ status }: Answer): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }
 
-/** What a server said, with its code: `not found (404)`. */
+/** The message of a refusal with its status code: `not found (404)`. */
 export function refusal({ status, body }: Answer): string {
   return `${statusMessage(body) ?? 'the cluster refused'} (${status})`;
 }

@@ -7,15 +7,13 @@ import { refusal, Unreachable } from './member-client.ts';
 import type { MemberClient } from './member-client.ts';
 import { readinessOf } from '../../../lib/objects/readiness.ts';
 
-/** Pause before an object is read again after its watch ended. */
+/** Milliseconds to pause before an object is read again after its watch ended. */
 const pauseMs = 1000;
 
 /**
- * Waits for one object.
- * @param signal ends the waiting
- * @param onReason called with each reason why the object is not ready
- * @returns undefined when it is ready, or else the last reason
- * @throws Unreachable (rejects) when the cluster cannot be reached
+ * Waits until one object is ready.  @param signal ends the waiting  @param onReason called with each reason why the
+ * object is not ready  @returns undefined when the object is ready, otherwise the last reason  @throws Unreachable
+ * (rejects) when the cluster cannot be reached
  */
 export async function waitReady(
   client: MemberClient,
@@ -25,7 +23,7 @@ export async function waitReady(
   onReason: (reason: string) => void,
 ): Promise<string | undefined> {
   let last = 'was not looked at';
-  /** Whether nothing is left to wait for. */
+  /** Whether the waiting ends with this state of the object. */
   const isOver = (seen: JsonObject): boolean => {
     const readiness = readinessOf(seen);
     if (readiness.state === 'ready') return true;
@@ -60,7 +58,7 @@ async function firstThat(
       if (isJsonObject(object) && type !== 'BOOKMARK' && isOver(object)) return object;
     }
   } catch (error) {
-    // The next read tells whether the cluster is still there.
+    // The watch broke off. The next read shows whether the cluster can still be reached.
     if (!(error instanceof Unreachable)) throw error;
   }
   return undefined;

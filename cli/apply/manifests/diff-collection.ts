@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { printable } from '../../failure.ts';
 
-/** Characters of diffs that are kept; what comes after is counted. */
+/** Maximum number of characters of diffs to keep. Further diffs are only counted. */
 const mostCharacters = 64 * 1024 * 1024;
 
 /** Collects diffs until the end of a run. */
 export class DiffCollection {
   readonly #texts = new Map<string, { readonly text: string; readonly clusters: string[] }>();
   #characters = 0;
-  /** Diffs that were left out because there were too many. */
+  /** Number of diffs that were left out because there were too many. */
   leftOut = 0;
 
   add(cluster: string, text: string): void {
@@ -26,7 +26,7 @@ export class DiffCollection {
     }
   }
 
-  /** Each diff behind a comment with the clusters it is for; `patch` ignores such comments. */
+  /** Yields each diff after a comment line with the names of its clusters; `patch` ignores such comments. */
   *print(): Iterable<string> {
     for (const { text, clusters } of this.#texts.values()) {
       yield `# ${printable(clusters.toSorted().join(', '))}\n${printable(text)}`;

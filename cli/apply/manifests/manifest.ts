@@ -1,4 +1,4 @@
-// What `portcullis apply` knows of an object in a manifest, and how it names it to people.
+// The type of one object in a manifest, and functions that say how messages name it and in which phase it is applied.
 import { groupKindOf } from '../../../lib/objects/group-kind.ts';
 
 /** One object to apply. Its text is shared by all clusters. */
@@ -6,11 +6,11 @@ export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
-  /** '' when the manifest names none. */
+  /** Namespace in the manifest; '' when it names none. */
   readonly namespace: string;
   /** The whole object as JSON. */
   readonly body: string;
-  /** The file it stands in, for messages. */
+  /** The file that contains the manifest, for messages. */
   readonly source: string;
 }
 
@@ -26,7 +26,10 @@ export function phaseOf(object: Pick<Manifest, 'apiVersion' | 'kind'>): 0 | 1 | 
   return groupKind === 'CustomResourceDefinition.apiextensions.k8s.io' ? 1 : 2;
 }
 
-/** Whether two objects are the same one in a cluster: kind, group, namespace and name; the version does not count. */
+/**
+ * A key that two manifests share when they describe the same object in a cluster. It has kind, group, namespace and
+ * name, but not the version.
+ */
 export function identityOf(object: Pick<Manifest, 'apiVersion' | 'kind' | 'name'>, namespace: string): string {
   return `${groupKindOf(object)}/${namespace}/${object.name}`;
 }

@@ -1,4 +1,4 @@
-// How an object differs from what would become of it, as a unified diff of YAML. What every write changes is left out.
+// Compares two states of an object as a unified diff of YAML. Fields that change with every write are left out.
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject } from '../../../lib/objects/json-object.ts';
@@ -6,7 +6,7 @@ import { isSecret, maskSecrets } from './secret-values.ts';
 
 /** Fields of metadata that a server writes by itself. */
 const written = new Set(['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink']);
-/** A copy of the whole object, which `kubectl apply` keeps for itself. */
+/** Annotation in which `kubectl apply` keeps a copy of the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An object without the fields that a server or a controller writes by itself, `status` among them. */
@@ -22,16 +22,17 @@ function meant(whole: JsonObject): JsonObject {
   return { ...object, metadata };
 }
 
-/** A text that is equal for two states of an object when nothing that somebody meant has changed. */
+/**
+ * A text that is equal for two states of an object when they differ only in fields that servers or controllers write.
+ */
 export function comparable(object: JsonObject): string {
   return JSON.stringify(meant(object));
 }
 
 /**
- * The unified diff from one state of an object to another; '' when they are the same. Values of Secrets are masked.
- * @param name of the object for the heads, such as `deployment.apps/web`
- * @param before undefined when the object is created
- * @param after undefined when the object is deleted
+ * The unified diff from one state of an object to another; '' when they are the same. Values of Secrets are masked. 
+ * @param name name of the object in the head lines of the diff, such as `deployment.apps/web`  @param before undefined
+ * when the object is created  @param after undefined when the object is deleted
  */
 export function objectDiff(name: string, before: JsonObject | undefined, after: JsonObject | undefined): string {
   const [old, next] = isSecret(before ?? after ?? {}) ? maskSecrets(before, after) : [before, after];

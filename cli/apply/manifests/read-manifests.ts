@@ -13,11 +13,11 @@ import { identityOf, objectName, phaseOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { isSecret } from './secret-values.ts';
 
-/** Where manifests come from. */
+/** The sources of manifests, as the flags name them. */
 export interface ManifestSources {
   /** Files and folders; `-` is standard input. */
   readonly filename?: readonly string[];
-  /** Read the folders below, too. */
+  /** True to read subfolders as well. */
   readonly recursive?: boolean;
   /** A folder for `kubectl kustomize`. */
   readonly kustomize?: string;
@@ -25,16 +25,15 @@ export interface ManifestSources {
 
 /** All manifests of a run. */
 export interface Manifests {
-  /** In the order in which they are applied. */
+  /** The objects in the order in which they are applied. */
   readonly objects: readonly Manifest[];
-  /** SHA-256 over all of them, hexadecimal: equal when nothing changed. */
+  /** SHA-256 over all objects, in hexadecimal; it is the same as long as no object changes. */
   readonly hash: string;
 }
 
 /**
- * Reads everything that the sources name, expands lists, and orders the objects.
- * @param labels to put on every object
- * @throws Failure (rejects) when something cannot be read, is no Kubernetes object, or comes twice
+ * Reads everything that the sources name, expands lists, and orders the objects.  @param labels labels to put on every
+ * object  @throws Failure (rejects) when something cannot be read, is no Kubernetes object, or occurs twice
  */
 export async function readManifests(
   sources: ManifestSources,
@@ -130,7 +129,10 @@ async function runKustomize(folder: string): Promise<string> {
   }
 }
 
-/** Types of YAML 1.1 that kubectl does not know in a manifest. Numbers to the base of sixty are another. */
+/**
+ * Types of YAML 1.1 that kubectl does not know in a manifest. Another is base-60 numbers (format TIME), which are
+ * filtered out below.
+ */
 const unknownTags = /:(?:timestamp|set|omap|pairs|binary)$/;
 
 const yamlOptions = {
@@ -205,8 +207,8 @@ function toManifest(object: JsonObject, source: string, labels: Readonly<Record<
 }
 
 /**
- * A Secret with its texts in `data`. A server stores them there anyway, but with server-side apply it would not notice
- * that a text was taken away, and would count each run as a change.
+ * Moves the texts of a Secret from `stringData` to `data`. A server stores them in `data` anyway, but with server-side
+ * apply it would not notice that a text was removed, and would count each run as a change.
  */
 function withoutStringData({ stringData, ...rest }: JsonObject): JsonObject {
   if (!isJsonObject(stringData)) return rest;
@@ -214,7 +216,10 @@ function withoutStringData({ stringData, ...rest }: JsonObject): JsonObject {
   return { ...rest, data: { ...(rest['data'] as object | undefined), ...Object.fromEntries(encoded) } };
 }
 
-/** Writes integers with all their digits; those of an int64 do not fit into a number of JavaScript. */
+/**
+ * A replacer for JSON.stringify that writes integers with all their digits. An int64 may not fit into a JavaScript
+ * number.
+ */
 function writeInteger(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? (JSON as unknown as RawJson).rawJSON(String(value)) : value;
 }

@@ -38,7 +38,7 @@ function maskedFields(object: JsonObject, other: JsonObject | undefined, mark: s
   );
 }
 
-/** A server's message about an object, without values of it when it is a Secret. */
+/** A server's message about an object. For a Secret, the values in it are removed. */
 export function withoutSecrets(message: string, manifest: Manifest): string {
   if (!isSecret(manifest)) return message;
   const object = JSON.parse(manifest.body) as JsonObject;

@@ -23,10 +23,10 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** What the health endpoint needs to answer. */
+/** The parts of the gateway that answer requests for the health of a cluster. */
 export interface HealthParts {
   readonly store: ClusterReader;
-  /** Undefined when the gateway has no hub; then no cluster has health. */
+  /** The hub, which stores the health of clusters; undefined when there is no hub, and then no cluster has health. */
   readonly hub: HubClient | undefined;
   readonly versions: ViewVersions;
 }
@@ -69,8 +69,9 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * A text that changes whenever an earlier read is too old for an update: with any change of a Secret, but only with a
- * change of the health of a ManagedCluster, because every heartbeat of its agent changes that object.
+ * A text that changes when the object on the hub changes, so that an update based on an older read is refused. Any
+ * change of a Secret counts. Of a ManagedCluster only its health counts, because every heartbeat of its agent changes
+ * the object.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;

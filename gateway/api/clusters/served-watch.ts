@@ -12,7 +12,7 @@ import { queryFlag, queryValue } from '../../request/request-info.ts';
 import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** What a watch needs besides its request. */
+/** The parts of the gateway that a watch of clusters uses. */
 export interface WatchParts {
   readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
@@ -25,7 +25,7 @@ export interface WatchParts {
  * Clients then list again.
  */
 const maxUnreadBytes = 4 * 1024 * 1024;
-/** About 23 days. A Node timer cannot be longer than 24.8 days. */
+/** Longest duration of a watch in seconds, about 23 days. A Node timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
 /**
@@ -48,7 +48,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** What the client of a watch asked for: the form of the objects, and which objects. */
+/** The request of a watch: the form of the objects, and which objects. */
 interface Selection {
   readonly form: AcceptedForm['as'];
   readonly matches: (object: ServedObject) => boolean;

@@ -4,7 +4,10 @@
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup } from './api-groups.ts';
 
-/** What discovery shows of an API group: one of {@link ApiGroup}, or another with a version of its own. */
+/**
+ * An API group for discovery documents: one of the gateway's own ({@link ApiGroup}), or another group with a version of
+ * its own.
+ */
 export interface ShownGroup {
   readonly name: string;
   /** The group's only version; when undefined, that of the gateway's own groups. */
@@ -114,7 +117,7 @@ function aggregatedGroup({ name, version = gatewayVersion, resources }: ShownGro
   };
 }
 
-/** The lists that hold something. */
+/** The given lists without the empty ones, which Kubernetes leaves out of discovery documents. */
 function filled(lists: Readonly<Record<string, readonly unknown[]>>): object {
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }

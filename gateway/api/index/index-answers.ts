@@ -21,7 +21,7 @@ import { innerInfo, isForIndex } from './proxying-request.ts';
  */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The ways to answer a request for the index: from the index's own rows, or by asking one or all clusters. */
+/** Functions that answer a request for the index: from the index's own rows, or by asking one or all clusters. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Sends the question to one cluster as the caller and relays its answer. */

@@ -40,7 +40,7 @@ export const indexQuestions = [
 ] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
-/** Which endpoint of the index a path leads to. */
+/** The endpoint of the index to which a path leads. */
 export type IndexSurface =
   | {
       readonly kind: 'index';
@@ -53,7 +53,7 @@ export type IndexSurface =
   | { readonly kind: 'index'; readonly part: 'collections'; readonly name: string | undefined }
   | { readonly kind: 'index'; readonly part: IndexQuestion }
   | { readonly kind: 'index'; readonly part: 'indexes'; readonly name: string | undefined }
-  /** Numbers of all clusters, at `/metrics/fleet`. */
+  /** The endpoint `/metrics/fleet`, with numbers about all clusters. */
   | { readonly kind: 'index'; readonly part: 'fleet' }
   | {
       readonly kind: 'index';

@@ -22,8 +22,8 @@ export interface MetricsQuestion {
 }
 
 /**
- * The question of a path for objects of resource metrics; undefined for every other path. Discovery of the group is
- * answered by the index.
+ * Returns what a path asks of resource metrics (`metrics.k8s.io`); undefined when the path asks for anything else. The
+ * index itself answers discovery of that group.
  */
 export function metricsQuestion(surface: IndexSurface): MetricsQuestion | undefined {
   if (surface.part !== 'proxy' && surface.part !== 'resources') return undefined;
@@ -69,7 +69,7 @@ export async function askMetrics(
       const attributes = attributesOf(state.user, { name, uid, labels }, outer, info, path);
       return (await dependencies.authorizer.authorize(attributes)).allowed;
     },
-    // Only watches stay open long enough to be reviewed.
+    // Rights are not checked again during the answer: only watches stay open long enough for that.
     follow: () => () => {},
   };
   state.observation.cluster = '*';

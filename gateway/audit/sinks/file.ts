@@ -22,7 +22,7 @@ export interface AuditFileOptions extends Retention {
   readonly nowMs?: () => number;
 }
 
-/** Bytes written to the file at once, at most. */
+/** Maximum number of bytes in one write to the file. */
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 

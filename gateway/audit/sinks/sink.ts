@@ -23,9 +23,9 @@ export interface AuditSink {
 
 /** Callbacks by which a sink reports its state. `failing` and `recovered` are called once for each outage. */
 export interface SinkEvents {
-  /** Events could not be stored; the sink goes on trying. */
+  /** Called when events could not be stored; the sink goes on trying. */
   failing(error: unknown): void;
   recovered(): void;
-  /** `events` audit events can never be stored and are lost. */
+  /** Called when `events` audit events can never be stored and are lost. */
   lost(events: number, error: unknown): void;
 }

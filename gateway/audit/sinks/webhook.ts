@@ -11,7 +11,7 @@ export interface BatchOptions {
   readonly bufferSize: number;
   readonly maxSize: number;
   readonly maxWaitMs: number;
-  /** Batches per second; 0 means no limit. */
+  /** Maximum number of batches sent per second; 0 means no limit. */
   readonly throttleQps: number;
   readonly throttleBurst: number;
 }
@@ -33,7 +33,7 @@ export interface AuditWebhookOptions {
   readonly random?: () => number;
 }
 
-/** The webhook answered with a status other than 2xx. */
+/** Thrown when the webhook answered with a status other than 2xx. */
 export class WebhookRefusal extends Error {
   readonly status: number;
 
@@ -48,7 +48,10 @@ interface Batch {
   /** The events as lines of JSON; undefined while they are only on disk. */
   readonly lines: readonly string[] | undefined;
   readonly spooled: SpooledBatch | undefined;
-  /** For mode `blocking`: functions that are called with true when the events have been stored, with false when not. */
+  /**
+   * For mode `blocking`: functions to call with true when the events have been stored, or with false when they could
+   * not be.
+   */
   readonly waiting: readonly ((stored: boolean) => void)[];
   attempts: number;
 }
@@ -83,7 +86,7 @@ export class AuditWebhook implements AuditSink {
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
-  /** Undefined when batches are not throttled. */
+  /** Limits how often batches are sent; undefined when they are not throttled. */
   readonly #bucket: TokenBucket | undefined;
   #closed = false;
   #onIdle: (() => void)[] = [];

@@ -2,22 +2,22 @@
 import { z } from 'zod';
 import type { Fault } from '../values.ts';
 
-/** Import policies that are in effect. */
+/** The settings of import policies when these are in effect. */
 export interface ImportConfig {
-  /** Of the Leases that tell who writes. */
+  /** Namespace of the Leases by which replicas elect the one that writes. */
   readonly namespace: string;
-  /** Which PediaClusters are this gateway's. */
+  /** The sharding name of this gateway; '' for none. It handles only PediaClusters with the same sharding name. */
   readonly shardingName: string;
 }
 
-/** What a person may write. */
+/** The settings of import policies as the operator wrote them, before they are checked. */
 export interface ImportInput {
   readonly importPolicies?: boolean;
   readonly clusterpediaNamespace?: string;
   readonly shardingName?: string;
 }
 
-/** The same in the configuration file. */
+/** Schema of the settings of import policies in the configuration file. */
 export const importFileFields = {
   importPolicies: z.boolean().optional(),
   clusterpediaNamespace: z.string().min(1).optional(),
@@ -28,7 +28,10 @@ export const defaultClusterpediaNamespace = 'clusterpedia-system';
 
 const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Undefined while they are off. @param given flags over file */
+/**
+ * Checks the settings of import policies; undefined when they are off. `fault` is called for each one that is wrong. 
+ * @param given the flags, or where a flag is absent the configuration file
+ */
 export function readImportConfig(given: ImportInput, fault: Fault): ImportConfig | undefined {
   const { importPolicies = false, clusterpediaNamespace, shardingName } = given;
   if (!importPolicies) {

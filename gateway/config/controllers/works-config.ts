@@ -1,5 +1,5 @@
-// The section of the configuration about ManifestWorks that the gateway executes. It is off by default, since it writes
-// to the hub and to the clusters.
+// The section of the configuration about ManifestWorks that the gateway executes. Execution is off by default, since it
+// writes to the hub and to the clusters.
 import { z } from 'zod';
 import { splitAccountName, accountUserName } from '../../../auth/callers/reserved.ts';
 import type { AccountName } from '../../../auth/callers/reserved.ts';
@@ -7,25 +7,37 @@ import { parseDuration } from '../../../lib/duration.ts';
 import { listOf } from '../values.ts';
 import type { Fault } from '../values.ts';
 
-/** How works are executed. */
+/** Settings for executing ManifestWorks. */
 export interface WorksConfig {
-  /** Of the Lease that tells which replica executes. */
+  /** The Lease by which replicas elect the one that executes works. */
   readonly lease: { readonly namespace: string; readonly name: string };
-  /** ManagedClusterSets whose clusters' works are executed, beside clusters with the annotation. */
+  /**
+   * Names of ManagedClusterSets; works of their clusters are executed. An annotation of a ManagedCluster, where it
+   * exists, decides instead.
+   */
   readonly clusterSets: readonly string[];
-  /** As whom works without an executor are written. */
+  /**
+   * The ServiceAccount that clusters see for works without an executor. `deny` refuses such works, `gateway` writes
+   * them with the gateway's own rights.
+   */
   readonly defaultExecutor: AccountName | 'deny' | 'gateway';
-  /** Address of the hub from which OCM's hash of it is made; undefined: the one by which the gateway reaches it. */
+  /**
+   * Address of the hub for the hash by which OCM marks the hub's works in a cluster; undefined means the address by
+   * which the gateway reaches the hub.
+   */
   readonly hubUrl: string | undefined;
-  /** Name of this executor in AppliedManifestWorks; undefined: made of the hub's address. */
+  /** Name of this executor in AppliedManifestWorks; undefined means a name made from the hub's address. */
   readonly agentId: string | undefined;
-  /** How long what was applied for a work is kept that is missing on the hub; Infinity: for ever. */
+  /**
+   * When a work is missing on the hub, its objects in the cluster are kept for so many milliseconds; Infinity: for
+   * ever.
+   */
   readonly evictionGraceMs: number;
   readonly holdOnDenied: boolean;
   readonly rawJson: boolean;
 }
 
-/** What a person may write. */
+/** The settings for ManifestWorks as the operator wrote them, before they are checked. */
 export interface WorksInput {
   readonly executeWorks?: boolean;
   readonly worksLease?: string;
@@ -38,7 +50,7 @@ export interface WorksInput {
   readonly worksRawFeedback?: boolean;
 }
 
-/** The same in the configuration file. */
+/** Schema of the settings for ManifestWorks in the configuration file. */
 export const worksFileFields = {
   executeWorks: z.boolean().optional(),
   worksLease: z.string().optional(),
@@ -52,7 +64,10 @@ export const worksFileFields = {
 };
 
 export const defaultWorksLease = 'portcullis-system/portcullis-works';
-/** The account of OCM's own agent, so that works find the rights that they have there. */
+/**
+ * The ServiceAccount of OCM's own work agent. By default works are executed as this account, so that they have the same
+ * rights as with OCM.
+ */
 export const defaultWorksExecutor = 'open-cluster-management-agent/klusterlet-work-sa';
 
 const flags = [
@@ -67,9 +82,9 @@ const flags = [
 ] as const;
 
 /**
- * Undefined while works are not executed.
- * @param given flags over file
- * @param inPodHub true when the hub is the cluster of the gateway's own pod
+ * Checks the settings for executing ManifestWorks; undefined when works are not executed. `fault` is called for each
+ * setting that is wrong.  @param given the flags, or where a flag is absent the configuration file  @param inPodHub
+ * true when the hub is the cluster of the gateway's own pod
  */
 export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fault): WorksConfig | undefined {
   if (given.executeWorks !== true) {
@@ -77,7 +92,8 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
     return undefined;
   }
   const { worksHubUrl: hubUrl, worksAgentId: agentId } = given;
-  // Every hub has the same address for its own pods, and two hubs of one member must not take each other's works.
+  // Inside pods, all hubs have the same address (the Service `kubernetes`). With that address, the gateways of two hubs
+  // would take each other's works in a common cluster for their own.
   if (inPodHub && hubUrl === undefined)
     fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({

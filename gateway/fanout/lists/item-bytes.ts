@@ -65,7 +65,7 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** What the gateway writes into an object that a cluster sent. */
+/** Values that the gateway writes into an object that a cluster sent. */
 export interface ObjectMark {
   readonly cluster: string;
   /**

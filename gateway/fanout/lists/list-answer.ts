@@ -21,7 +21,9 @@ import type { CellOrder, Columns } from './table-columns.ts';
 import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
-/** What is needed to answer a request for many clusters: the request, the clusters, and the writer to the client. */
+/**
+ * The data with which a request for many clusters is answered: the request, the clusters, and the writer to the client.
+ */
 export interface ListParts {
   readonly state: Authorized;
   readonly members: FanoutMembers;
@@ -31,7 +33,7 @@ export interface ListParts {
   readonly path: string;
 }
 
-/** In milliseconds. After this time no further cluster is asked; clusters asked before may still answer. */
+/** Milliseconds after which no further cluster is asked. Clusters that were asked before may still answer. */
 const allHeadsMs = 20_000;
 
 /**

@@ -6,19 +6,23 @@ import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.
 import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';
 
-/** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
+/**
+ * Maximum size of one item in bytes. An object in etcd has at most about 1.5 MB; its JSON with base64 and escapes stays
+ * below this limit.
+ */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Bytes of kind, metadata or column definitions. */
+/** Maximum size in bytes of kind, metadata or column definitions of a list. */
 const maxFieldBytes = 1024 * 1024;
 
-/** The parts that one chunk brought, in their order. */
+/** The parts of a list that one chunk of the answer has completed, in their order. */
 export interface ListPart {
   /** Fields of the list itself: kind, apiVersion, metadata, columnDefinitions. */
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
-  /** True once items or rows have begun, or when there are none. */
+  /** True once items or rows of the list have begun, or when the list has none. */
   readonly begun: boolean;
   /**
-   * Brackets and UTF-8 were checked here. The rest of an object's grammar is checked when it is marked (item-bytes.ts).
+   * Items or rows whose brackets and UTF-8 have been checked. The rest of their JSON grammar is checked when the
+   * cluster's name is written into them (item-bytes.ts).
    */
   readonly items: readonly Buffer[];
 }
@@ -88,7 +92,7 @@ export class ListCutter {
     this.#pieceBytes += piece.length;
     if (this.#pieceBytes > (this.#isInItem ? maxItemBytes : maxFieldBytes))
       throw this.#bad('an object in it is too long');
-    // Joined once, when the token is complete; joining with every chunk would take quadratic time.
+    // Pieces are joined only when the token is complete; joining with every chunk would take quadratic time.
     this.#pieces.push(piece);
     if (!isLast) return undefined;
     const token = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
@@ -144,7 +148,7 @@ export class ListCutter {
     throw this.#bad('it is not JSON');
   }
 
-  /** Takes a byte between tokens; true when a token begins with it. */
+  /** Handles a byte between two JSON tokens; returns true when the byte begins a token. */
   #beginsToken(c: number): boolean {
     switch (this.#state) {
       case 'start':

@@ -16,7 +16,10 @@ import type { Position, TokenScope } from './tokens.ts';
  * asked by then.
  */
 const firstAtOnce = 8;
-/** To count the objects of a list, at most so many bytes of it are kept in memory. A longer list is asked for again. */
+/**
+ * Maximum number of bytes of a list that are kept in memory while its objects are counted. A longer list is asked for
+ * again.
+ */
 const countedBytes = 4 * 1024 * 1024;
 
 /**

@@ -47,7 +47,10 @@ export interface MemberOutput {
 
 const firstWaitMs = 800;
 const longestWaitMs = 30_000;
-/** After a watch that lasted at least so long, the backoff between attempts starts from its shortest time again. */
+/**
+ * When a watch has lasted at least so many milliseconds, the backoff between attempts begins again with its shortest
+ * time.
+ */
 const steadyMs = 5_000;
 
 /**
