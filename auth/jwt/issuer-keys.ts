@@ -129,7 +129,7 @@ class FollowedKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches now, unless a fetch is in progress, and schedules the next one. */
+  /** Fetches the keys now, unless a fetch is in progress, and schedules the next regular fetch. */
   start(): Promise<void> {
     clearTimeout(this.#timer);
     this.#fetching ??= this.#fetchOnce().finally(() => {
@@ -141,7 +141,10 @@ class FollowedKeys {
     return this.#fetching;
   }
 
-  /** Fetches for an unknown key, at least `unknownKeyMs` after the last fetch began. */
+  /**
+   * Fetches the keys because a token has an unknown key id. Waits until `unknownKeyMs` have passed since the last fetch
+   * began.
+   */
   async #startForUnknown(): Promise<void> {
     const waitMs = this.#begunAtMs + this.#timing.unknownKeyMs - this.#now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
