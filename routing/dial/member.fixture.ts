@@ -25,7 +25,7 @@ export interface TestConnection {
 /** A running fake member. */
 export interface TestMember {
   readonly port: number;
-  /** In order of arrival, including closed ones. */
+  /** All accepted connections in order of arrival, closed ones included. */
   readonly connections: readonly TestConnection[];
   /** Resolves with the connection with this index, counted from 0. */
   connection(index: number): Promise<TestConnection>;
@@ -41,7 +41,7 @@ export type TestAnswer = (head: string, socket: Socket, connection: TestConnecti
  */
 export async function startTestMember(options: {
   readonly tls?: TlsOptions;
-  /** Default: any free port. */
+  /** Port to listen on; by default any free port. */
   readonly port?: number;
   /** Path of a Unix socket to listen on in place of a port. */
   readonly path?: string;
