@@ -1,6 +1,7 @@
 // Keeps the signing keys of one identity provider up to date: fetches the discovery document, then the JWKS, at regular
-// times and when a token has an unknown key id. All requests that wait for a new key share one fetch. Fetches for
-// unknown keys have a minimum distance, so that tokens with made-up key ids cannot make the gateway flood the provider.
+// times and when a token has an unknown key id. All requests that wait for a new key share one fetch. Between two
+// fetches for unknown keys a minimum time passes, so that tokens with made-up key ids cannot make the gateway flood the
+// provider.
 import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -79,7 +80,8 @@ class FollowedKeys {
   /** The fetch in progress. */
   #fetching: Promise<void> | undefined;
   /**
-   * The fetch for an unknown key, shared by all callers of changed(); it may still be waiting for its minimum distance.
+   * The fetch for an unknown key, shared by all callers of changed(); it may not have begun yet, because `unknownKeyMs`
+   * must pass after the last fetch.
    */
   #asked: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;

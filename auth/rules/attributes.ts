@@ -16,7 +16,8 @@ export interface Attributes {
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
   /**
-   * Set for a request to a cluster. Undefined where the other fields are the whole question, as for verb `impersonate`.
+   * How the client addressed the cluster, for a request to a cluster. Undefined for all other questions, such as those
+   * with verb `impersonate`.
    */
   readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;

@@ -28,8 +28,8 @@ function isPediaCluster({ source }: ClusterSpec): boolean {
 }
 
 /**
- * Whether the server's certificate is verified. Without verification, an equal address does not prove that it is the
- * same API server.
+ * Whether the cluster has an address and the server's certificate is verified. Without verification, an equal address
+ * does not prove that it is the same API server.
  */
 function isVerified({ endpoint, tls }: ClusterSpec): boolean {
   return endpoint !== undefined && !tls.insecure;
@@ -41,8 +41,8 @@ function serverKey({ endpoint, proxy, tls }: ClusterSpec): string {
 }
 
 /**
- * Sorts by age, so that nobody can replace a cluster by registering it once more. Of two equally old specs, a
- * PediaCluster comes last.
+ * Compares two specs for sorting by age, so that nobody can replace a cluster by registering it once more. Of two
+ * equally old specs, a PediaCluster comes last.
  */
 function inOrder(one: ClusterSpec, other: ClusterSpec): number {
   const [a, b] = [one.registeredAt ?? '', other.registeredAt ?? ''];

@@ -137,7 +137,7 @@ class HubSources {
     this.#kinds?.close();
   }
 
-  /** Schedules one round at the end of this turn of the event loop, however many changes arrive before. */
+  /** Schedules one call of #round() for the end of this turn of the event loop, however many changes arrive before. */
   schedule(): void {
     if (!this.#closed) this.#scheduled ??= setImmediate(() => this.#round());
   }

@@ -92,7 +92,7 @@ export class Http2Output {
     this.#onFlushed = onFlushed;
   }
 
-  /** Bytes not yet taken by the kernel, here and in the socket's buffer. */
+  /** Bytes that the kernel has not taken yet: those collected in this object, and those in the socket's buffer. */
   get waitingBytes(): number {
     return this.length + this.#socket.writableLength;
   }

@@ -29,7 +29,7 @@ export interface UpgradeAttempt {
   readonly request: UpstreamRequest;
   readonly token: string;
   readonly handler: ResponseHandler;
-  /** Destroys the connection, unless it has already been returned to the caller. */
+  /** Aborting it destroys the connection, unless the connection was already returned to the caller. */
   readonly signal: AbortSignal;
   /** Called with the socket as soon as it is connected. */
   readonly onSocket: (socket: Socket) => void;

@@ -29,7 +29,7 @@ export interface SimObjects {
   remove(kind: string, namespace: string, name: string, options?: DeleteOptions): void;
   /** Calls the listener for every change of a kind. Returns a function that removes the listener. */
   subscribe(kind: string, listener: (type: string, object: KubeObject) => void): () => void;
-  /** Drops the history. Watches and continue tokens from before then get 410. */
+  /** Drops the history. Watches and continue tokens of earlier revisions get 410 afterwards. */
   compact(): void;
 }
 

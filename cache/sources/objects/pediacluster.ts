@@ -32,7 +32,8 @@ export interface OwnedPediaClusters {
 
 /**
  * Makes the source.
- * @param owned leaves out PediaClusters with another `shardingName`, and those being deleted; undefined uses all
+ * @param owned leaves out PediaClusters with another `shardingName` in spec or status, and those being deleted;
+ *   undefined uses all
  */
 export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
   const registry = makeRegistry('pediacluster');
