@@ -22,7 +22,7 @@ export type JwtUserOptions = ReservedOptions;
 /**
  * Makes the user that the claims describe.
  * @throws GatewayError UNAUTHENTICATED when a claim is missing, has a wrong type or fails a rule; IDENTITY_REFUSED when
- *   the user is not allowed to exist
+ * the gateway does not accept the user
  */
 export function userOfClaims(
   claims: JsonObject,

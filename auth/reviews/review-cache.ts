@@ -28,7 +28,7 @@ export interface ReviewCache<Answer extends object> {
 /** Settings of one cache. */
 export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
-  /** Most characters of all keys together. */
+  /** Most characters that all keys in the cache may have together. */
   readonly maxKeyLength: number;
   /**
    * Separate limit for negative answers, which anybody can cause, so that they cannot push positive ones out of the

@@ -38,7 +38,7 @@ type Question =
 /** One question, with a key that contains everything its answer depends on. */
 interface Asked {
   readonly key: string;
-  /** Called only if the answer is not cached. */
+  /** Makes the question for the hub; called only if the answer is not cached. */
   readonly question: () => Question;
 }
 

@@ -38,7 +38,7 @@ export interface TokenReviewAuthenticator {
 }
 
 interface Holder {
-  /** Undefined when the hub does not accept the token. */
+  /** The user that the token belongs to; undefined when the hub does not accept the token. */
   readonly user: User | undefined;
 }
 

@@ -53,8 +53,8 @@ export interface Authorizer {
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
 /**
- * For authorizers that allow or refuse a type only as a whole: there is no namespace or name for which a refused type
- * might be allowed.
+ * Hints of an authorizer that allows or refuses a type only as a whole: there is no namespace or name for which a
+ * refused type might be allowed.
  */
 export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 

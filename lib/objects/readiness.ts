@@ -72,7 +72,8 @@ function statefulSet(spec: JsonObject, status: JsonObject): Readiness {
   if (status['observedGeneration'] === undefined) return waiting('its controller has not seen it');
   const count = wanted(spec);
   if (numberAt(status, 'readyReplicas') < count) return enough(numberAt(status, 'readyReplicas'), count, 'ready');
-  // With OnDelete, pods are updated when somebody deletes them.
+  // With the update strategy OnDelete, pods are replaced only after somebody deletes them, so there is nothing to wait
+  // for.
   if (strategy['type'] === 'OnDelete') return ready;
   const partition = numberAt(objectAt(strategy, 'rollingUpdate'), 'partition');
   if (partition > 0) return enough(numberAt(status, 'updatedReplicas'), count - partition, 'updated');

@@ -15,7 +15,7 @@ import type { ResponseSink } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
-/** Most bytes of a refusal's body; there is no backpressure here. */
+/** Most bytes of a refusal's body that are read. The limit is needed because the body is read without backpressure. */
 const maxRefusalBytes = 1024 * 1024;
 /** Most milliseconds to receive the body of a refusal. */
 const refusalTimeoutMs = 10_000;
