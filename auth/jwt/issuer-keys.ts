@@ -71,13 +71,13 @@ class FollowedKeys {
   readonly #now: () => number;
   readonly #get: (address: string) => Promise<unknown>;
   #keys: SigningKeys | undefined;
-  /** When the last successful fetch ended. */
+  /** When the last successful fetch ended, in milliseconds of `#now()`. */
   #fetchedAtMs = 0;
-  /** When the last fetch began. */
+  /** When the last fetch began, in milliseconds of `#now()`. */
   #begunAtMs = 0;
   #keysAddress: string | undefined;
   #fault: string | undefined;
-  /** The fetch in progress. */
+  /** The fetch in progress; undefined when there is none. */
   #fetching: Promise<void> | undefined;
   /**
    * The fetch for an unknown key, shared by all callers of changed(); it may not have begun yet, because `unknownKeyMs`

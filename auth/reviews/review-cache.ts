@@ -25,7 +25,7 @@ export interface ReviewCache<Answer extends object> {
   ask(key: string, review: (last: Answer | undefined) => Promise<Reviewed<Answer>>): Promise<Answer>;
 }
 
-/** Settings of one cache. */
+/** Settings of one {@link ReviewCache}. */
 export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
   /** Most characters that all keys in the cache may have together. */

@@ -6,7 +6,7 @@ import type { DerElement } from './der.ts';
 
 /** A parsed certificate. */
 export interface Certificate {
-  /** Node's object, for checking signatures and dates. */
+  /** The certificate as Node's object, for checking signatures and dates. */
   readonly x509: X509Certificate;
   /** SHA-256 of the DER bytes in hex. */
   readonly fingerprint: string;

@@ -70,7 +70,7 @@ interface Written {
 
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** The output of one connection. */
+/** Collects and writes the output frames of one connection. */
 export class Http2Output {
   /** The buffer that frames are appended to. The next reserve() or write may replace it. */
   bytes: Buffer = noBytes;

@@ -25,7 +25,10 @@ export function canBeUnready(object: { readonly apiVersion: string; readonly kin
   return !timeless.has(groupKindOf(object));
 }
 
-/** Judges an object as a server sent it. */
+/**
+ * Decides whether an object is ready.
+ * @param object the object as a server sent it
+ */
 export function readinessOf(object: JsonObject): Readiness {
   const metadata = objectAt(object, 'metadata');
   const status = objectAt(object, 'status');

@@ -11,7 +11,7 @@ import type { ResponseHandler, Transport, UpstreamRequest } from '../members/tra
 import { makeTransport } from './transport.ts';
 import type { TransportLimits, TransportOptions } from './transport.ts';
 
-/** One accepted connection. */
+/** One connection that the fake member has accepted. */
 export interface TestConnection {
   readonly socket: Socket;
   /** Everything received so far, as latin1 text. */
