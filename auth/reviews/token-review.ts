@@ -175,7 +175,10 @@ function unreadable(): GatewayError {
   return new GatewayError('HUB_UNAVAILABLE', "the hub's answer to a TokenReview cannot be read");
 }
 
-/** @param said the hub's error text; used only for the log */
+/**
+ * Makes the error for a bearer token that the hub does not accept.
+ * @param said the hub's error text; used only for the log
+ */
 function bad(said?: string): GatewayError {
   return new GatewayError('UNAUTHENTICATED', 'the hub does not accept the bearer token', {
     cause: said === undefined ? undefined : new Error(said),

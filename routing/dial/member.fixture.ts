@@ -190,7 +190,7 @@ export function recordingHandler(extra: Partial<ResponseHandler> = {}): {
   return { handler, done: promise };
 }
 
-/** A GET without a body. */
+/** Makes a GET request without a body; `change` replaces some of its fields. */
 export function getRequest(target = '/', change: Partial<UpstreamRequest> = {}): UpstreamRequest {
   return { method: 'GET', target, headers: ['Host', 'member'], body: 'none', longRunning: false, ...change };
 }
@@ -211,7 +211,7 @@ export function memberOptions(
   };
 }
 
-/** The text of an answer with Content-Length. */
+/** The text of an HTTP/1.1 answer with this body and a Content-Length. */
 export function response(body: string, head = 'HTTP/1.1 200 OK'): string {
   return `${head}\r\nContent-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 }

@@ -65,7 +65,7 @@ class UpgradeExchange implements ResponseSink {
   readonly #member: MemberLabel;
   readonly #parser = new ResponseParser(this);
   readonly #answer = Promise.withResolvers<UpgradeAnswer>();
-  /** Headers of the 101 answer. */
+  /** Headers of the member's 101 answer; undefined before the answer has arrived. */
   #switched: RawHeaders | undefined;
   /** Whether the member gave an answer other than 101, and its head was passed to the handler. */
   #refused = false;

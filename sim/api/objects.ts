@@ -33,7 +33,7 @@ export interface SimObjects {
   compact(): void;
 }
 
-/** Makes the direct access to a cluster's objects. */
+/** Makes an object through which code reads and writes a cluster's objects directly. */
 export function createObjects(cluster: Cluster): SimObjects {
   const { store, registry } = cluster;
   const resourceOf = (kind: string): Resource => {
