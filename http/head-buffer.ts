@@ -14,7 +14,10 @@ export class HeadBuffer {
   bytes: Buffer = noBytes;
   length = 0;
 
-  /** @param mostBytes largest size of the buffer; the caller must not append more */
+  /**
+   * Makes an empty buffer.
+   * @param mostBytes largest size of the buffer in bytes; the caller must not append more
+   */
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
   }

@@ -8,19 +8,20 @@ import { maxHeaderBytes, maxHeaderPairs } from '../lib/limits.ts';
 /** The largest request head that is accepted. */
 export interface HeadLimits {
   readonly bytes: number;
-  /** Number of header fields. */
+  /** Most header fields in the head. */
   readonly pairs: number;
 }
 
 /**
- * For a client that has logged in, or whose certificate the TLS handshake verified. The size is that of kube-apiserver.
+ * The limits for a client that has logged in, or whose certificate the TLS handshake verified. The size is that of
+ * kube-apiserver.
  */
 export const headLimits: HeadLimits = { bytes: maxHeaderBytes, pairs: maxHeaderPairs };
 
 /**
- * For every other client. There is room for the longest accepted token (64 KiB), the same token as a WebSocket
- * subprotocol, and the longest request target. Long lists of groups come only from front proxies, which show a
- * certificate.
+ * The limits for every other client. There is room for the longest accepted token (64 KiB), the same token as a
+ * WebSocket subprotocol, and the longest request target. Long lists of groups come only from front proxies, which show
+ * a certificate.
  */
 export const strangerHeadLimits: HeadLimits = { bytes: 192 * 1024, pairs: 2_000 };
 
@@ -32,7 +33,7 @@ export function headLimitsOf(peer: Peer, holding: Holding): HeadLimits {
   return holding.isProven() || peer.tlsAuthorized ? headLimits : strangerHeadLimits;
 }
 
-/** @returns the fault for a head that exceeds `limits` */
+/** Makes the fault for a request head that exceeds `limits`. */
 export function headTooLarge(limits: HeadLimits): HttpFault {
   const text =
     limits.bytes < headLimits.bytes

@@ -23,7 +23,7 @@ export interface FileWatchOptions {
    * reported after four times as long.
    */
   readonly restMs?: number;
-  /** False ignores the system's change events and only polls. */
+  /** Whether the system's change events are used besides polling; false only polls. Default true. */
   readonly notices?: boolean;
   /** Replaces {@link lookAt} in tests. */
   readonly look?: (file: string) => Promise<string>;

@@ -1,4 +1,4 @@
-// Waits for a promise, but not for ever.
+// Waits for a promise with a time limit.
 
 /** Whether the promise resolved before the timeout. */
 export async function within(timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {

@@ -1,5 +1,5 @@
 // What all handlers of one simulated API server share, and the request that a handler answers. Handlers take the time
-// and timers only from here, so that nothing keeps running after the simulator was closed.
+// and timers only from their `Cluster`, so that nothing keeps running after the simulator was closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authorize } from './access/authorize.ts';
 import type { Negotiated } from './wire/negotiate.ts';

@@ -28,7 +28,7 @@ export interface SimulatorOptions {
   readonly name?: string;
   /** The Kubernetes version to report. Default `v1.36.3`. */
   readonly version?: string;
-  /** False: no HTTP/2. Default true. */
+  /** Whether the server speaks HTTP/2 in addition to HTTP/1.1. Default true. */
   readonly http2?: boolean;
   /** Users by bearer token. More can be added later. */
   readonly tokens?: Readonly<Record<string, SimUser>>;

@@ -121,7 +121,7 @@ async function* linesOf(stream: IncomingMessage): AsyncGenerator<string, undefin
       yield* lines;
     }
   } catch {
-    // The test has closed the watch.
+    // Reading fails when the test has closed the watch; the watch then counts as ended.
   }
   return undefined;
 }

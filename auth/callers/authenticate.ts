@@ -11,12 +11,15 @@ import type { AuthenticationRequest } from './authentication-request.ts';
 
 /**
  * Recognises callers by one kind of credential. Undefined means that the request has no such credential.
- * @throws GatewayError UNAUTHENTICATED for a bad credential, IDENTITY_REFUSED for a user that is not allowed to exist
- *   here
+ * @throws GatewayError UNAUTHENTICATED for a bad credential, IDENTITY_REFUSED for a user that the gateway does not
+ * accept
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
-/** All authenticators together: returns a user, throws, or rejects. Asynchronous only when a server must be asked. */
+/**
+ * All authenticators together: returns a user, throws, or rejects. Returns a promise only when another server must be
+ * asked.
+ */
 export type RequestAuthenticator = (request: AuthenticationRequest) => User | Promise<User>;
 
 const advice = 'send a bearer token or a client certificate that this gateway knows';

@@ -10,7 +10,7 @@ import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { optional } from '../../lib/yaml/go-fields.ts';
 import { authenticator } from './authenticator-schema.ts';
 
-/** A configuration without faults. */
+/** A parsed AuthenticationConfiguration without faults. */
 export interface AuthenticationConfig {
   readonly jwt: readonly JwtAuthenticatorConfig[];
   /** Settings for anonymous requests. Undefined when the file has none; then the flag `--anonymous-auth` decides. */

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
 /** The one variable of an expression: the `claims` of a token, or the `user` made from them. */
 export type ExpressionSubject = 'claims' | 'user';
 
-/** A parsed expression. */
+/** A parsed CEL expression. */
 export interface ClaimExpression {
   /** The members of the variable that the expression uses, for example `email` for `claims.email`. */
   readonly names: ReadonlySet<string>;

@@ -1,6 +1,7 @@
 // Keeps the signing keys of one identity provider up to date: fetches the discovery document, then the JWKS, at regular
-// times and when a token has an unknown key id. All requests that wait for a new key share one fetch. Fetches for
-// unknown keys have a minimum distance, so that tokens with made-up key ids cannot make the gateway flood the provider.
+// times and when a token has an unknown key id. All requests that wait for a new key share one fetch. Between two
+// fetches for unknown keys a minimum time passes, so that tokens with made-up key ids cannot make the gateway flood the
+// provider.
 import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -70,16 +71,17 @@ class FollowedKeys {
   readonly #now: () => number;
   readonly #get: (address: string) => Promise<unknown>;
   #keys: SigningKeys | undefined;
-  /** When the last successful fetch ended. */
+  /** When the last successful fetch ended, in milliseconds of `#now()`. */
   #fetchedAtMs = 0;
-  /** When the last fetch began. */
+  /** When the last fetch began, in milliseconds of `#now()`. */
   #begunAtMs = 0;
   #keysAddress: string | undefined;
   #fault: string | undefined;
-  /** The fetch in progress. */
+  /** The fetch in progress; undefined when there is none. */
   #fetching: Promise<void> | undefined;
   /**
-   * The fetch for an unknown key, shared by all callers of changed(); it may still be waiting for its minimum distance.
+   * The fetch for an unknown key, shared by all callers of changed(); it may not have begun yet, because `unknownKeyMs`
+   * must pass after the last fetch.
    */
   #asked: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -129,7 +131,7 @@ class FollowedKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches now, unless a fetch is in progress, and schedules the next one. */
+  /** Fetches the keys now, unless a fetch is in progress, and schedules the next regular fetch. */
   start(): Promise<void> {
     clearTimeout(this.#timer);
     this.#fetching ??= this.#fetchOnce().finally(() => {
@@ -141,7 +143,10 @@ class FollowedKeys {
     return this.#fetching;
   }
 
-  /** Fetches for an unknown key, at least `unknownKeyMs` after the last fetch began. */
+  /**
+   * Fetches the keys because a token has an unknown key id. Waits until `unknownKeyMs` have passed since the last fetch
+   * began.
+   */
   async #startForUnknown(): Promise<void> {
     const waitMs = this.#begunAtMs + this.#timing.unknownKeyMs - this.#now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());

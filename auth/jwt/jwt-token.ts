@@ -27,7 +27,7 @@ export interface UnverifiedToken {
   /** The `iss` claim; '' when it is missing. Google's old form without scheme is already replaced. */
   readonly issuer: string;
   readonly claims: JsonObject;
-  /** Undefined when the header is not valid; then no key can verify the token. */
+  /** The parsed header; undefined when it is not valid, and then no key can verify the token. */
   readonly header: TokenHeader | undefined;
 }
 

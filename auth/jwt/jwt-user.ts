@@ -22,7 +22,7 @@ export type JwtUserOptions = ReservedOptions;
 /**
  * Makes the user that the claims describe.
  * @throws GatewayError UNAUTHENTICATED when a claim is missing, has a wrong type or fails a rule; IDENTITY_REFUSED when
- *   the user is not allowed to exist
+ * the gateway does not accept the user
  */
 export function userOfClaims(
   claims: JsonObject,
@@ -46,7 +46,7 @@ export function userOfClaims(
     expiresAtMs: options.expiresAtMs,
   });
   if (config.userRules.length > 0) {
-    // The rules check what the provider sent, including reserved groups that were removed from the user.
+    // The user validation rules see what the provider sent, including reserved groups that were removed from the user.
     const seen = new Map<string, JsonValue>([
       ['username', name],
       ['uid', uid],

@@ -34,8 +34,8 @@ export interface IdentityExchange {
 }
 
 /**
- * Makes the exchange.
- * @param rules those of the gateway's file; empty without a file
+ * Makes an {@link IdentityExchange}.
+ * @param rules the rules of the gateway's file; empty when there is no file
  */
 export function makeIdentityExchange(rules: readonly IdentityRule[], limits: IdentityRuleLimits): IdentityExchange {
   const annotated = new WeakMap<ExchangeCluster, readonly IdentityRule[] | ConfigurationError>();

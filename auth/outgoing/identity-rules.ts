@@ -22,7 +22,7 @@ export interface IdentitySource {
   readonly uid: string | undefined;
   readonly cluster: string | undefined;
   readonly userPattern: GoPattern | undefined;
-  /** Matches when at least one group of the user does. */
+  /** Matches a user if at least one of the user's groups matches the pattern. */
   readonly groupPattern: GoPattern | undefined;
   readonly clusterPattern: GoPattern | undefined;
 }

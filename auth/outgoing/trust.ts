@@ -21,8 +21,8 @@ export interface TrustOptions {
 }
 
 /**
- * Prefix for names and groups of a hub's ServiceAccounts. OCM's cluster-proxy uses the same, so RBAC made for it keeps
- * working.
+ * Prefix for names and groups of a hub's ServiceAccounts. OCM's cluster-proxy uses the same prefix, so RBAC rules
+ * written for cluster-proxy also work with the gateway.
  */
 export const hubPrefix = 'cluster:hub:';
 
@@ -38,8 +38,8 @@ const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
  */
 const reservedName = /^(?:system|kubeadm):/;
 /**
- * Reserved groups that are sent to members nevertheless. Without `system:unauthenticated`, a member would make such a
- * user authenticated.
+ * Reserved groups that are sent to members nevertheless. If `system:unauthenticated` were removed from a user, the
+ * member would add `system:authenticated`.
  */
 const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unauthenticatedGroup]);
 

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
 
-/** The two kinds of reviews in use. */
+/** The kinds of reviews that the gateway sends to a hub. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 
 /** How reviews are sent to the hub. */

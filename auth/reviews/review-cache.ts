@@ -25,10 +25,10 @@ export interface ReviewCache<Answer extends object> {
   ask(key: string, review: (last: Answer | undefined) => Promise<Reviewed<Answer>>): Promise<Answer>;
 }
 
-/** Settings of one cache. */
+/** Settings of one {@link ReviewCache}. */
 export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
-  /** Most characters of all keys together. */
+  /** Most characters that all keys in the cache may have together. */
   readonly maxKeyLength: number;
   /**
    * Separate limit for negative answers, which anybody can cause, so that they cannot push positive ones out of the

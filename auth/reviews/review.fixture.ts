@@ -16,7 +16,10 @@ export interface TestReviews {
   readonly calls: readonly HubCall[];
 }
 
-/** @param answer called for every review, in order */
+/**
+ * Makes a fake hub, and a function that sends reviews to it.
+ * @param answer returns the hub's answer; called for every review, in order
+ */
 export function testReviews(
   answer: (spec: Record<string, unknown>, count: number) => ReviewAnswer | Promise<ReviewAnswer>,
 ): TestReviews {

@@ -38,7 +38,7 @@ type Question =
 /** One question, with a key that contains everything its answer depends on. */
 interface Asked {
   readonly key: string;
-  /** Called only if the answer is not cached. */
+  /** Makes the question for the hub; called only if the answer is not cached. */
   readonly question: () => Question;
 }
 
@@ -104,12 +104,12 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
       return 'allowed' in questions ? questions : decideAll(attributes.user, questions);
     },
     hints: () => (options.subpathAuthorization ? 'anywhere' : noHints),
-    // Each answer of the hub says how long it counts.
+    // No rules are stored here: each decision of the hub says in `untilMs` how long it is valid.
     generation: () => 0,
   };
 }
 
-/** The decision, valid no longer than the decision before it. */
+/** Returns the second decision, with its time of validity cut to that of the first. */
 function noLongerThan({ untilMs: mostMs = Infinity }: Decision, decision: Decision): Decision {
   return mostMs < (decision.untilMs ?? Infinity) ? { ...decision, untilMs: mostMs } : decision;
 }

@@ -38,7 +38,7 @@ export interface TokenReviewAuthenticator {
 }
 
 interface Holder {
-  /** Undefined when the hub does not accept the token. */
+  /** The user that the token belongs to; undefined when the hub does not accept the token. */
   readonly user: User | undefined;
 }
 
@@ -175,7 +175,10 @@ function unreadable(): GatewayError {
   return new GatewayError('HUB_UNAVAILABLE', "the hub's answer to a TokenReview cannot be read");
 }
 
-/** @param said the hub's error text; used only for the log */
+/**
+ * Makes the error for a bearer token that the hub does not accept.
+ * @param said the hub's error text; used only for the log
+ */
 function bad(said?: string): GatewayError {
   return new GatewayError('UNAUTHENTICATED', 'the hub does not accept the bearer token', {
     cause: said === undefined ? undefined : new Error(said),

@@ -13,10 +13,14 @@ export interface Attributes {
   readonly user: User;
   /** Kubernetes verb of the request to the cluster; '' for HTTP methods without one, which no authorizer allows. */
   readonly verb: string;
-  /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
+  /**
+   * The cluster that the request is for; undefined for requests that the gateway answers itself: its `clusters` API,
+   * discovery, health.
+   */
   readonly cluster: AttributesCluster | undefined;
   /**
-   * Set for a request to a cluster. Undefined where the other fields are the whole question, as for verb `impersonate`.
+   * How the client addressed the cluster, for a request to a cluster. Undefined for all other questions, such as those
+   * with verb `impersonate`.
    */
   readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;

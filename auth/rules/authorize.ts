@@ -21,8 +21,8 @@ export interface Decision {
   /** True for a refusal that ends the search: no other authorizer is asked. */
   readonly final?: boolean;
   /**
-   * `performance.now()` milliseconds: until then an equal question gets this answer. Absent: as long as the
-   * {@link Authorizer.generation} stays.
+   * Until when an equal question gets this answer, in milliseconds of `performance.now()`. Without it, the answer is
+   * valid while {@link Authorizer.generation} returns the same number.
    */
   readonly untilMs?: number;
 }
@@ -34,13 +34,14 @@ export interface Decision {
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
-   * For a type that this authorizer does not allow as a whole: the namespaces and object names for which it might allow
-   * it. The index then asks about each of them. Without this method, it might be allowed anywhere.
+   * Returns the namespaces and object names for which this authorizer might allow a request that it refuses for the
+   * type as a whole. The index then asks about each of them. An authorizer without this method might allow the request
+   * anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
   /**
-   * Another number whenever answers that say no time may have changed, hints among them. Absent: any answer may change
-   * at any time, and nobody may keep one.
+   * Returns a new number when hints, or decisions without `untilMs`, may have changed; until then, callers may cache
+   * them. Nothing of an authorizer without this method may be cached.
    */
   generation?(): number;
 }
@@ -52,8 +53,8 @@ export interface Authorizer {
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
 /**
- * For authorizers that allow or refuse a type only as a whole: there is no namespace or name for which a refused type
- * might be allowed.
+ * Hints of an authorizer that allows or refuses a type only as a whole: there is no namespace or name for which a
+ * refused type might be allowed.
  */
 export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
@@ -123,7 +124,10 @@ export function allowAuthenticated(ownsGateway = false): Authorizer {
 
 const operations: ReadonlySet<string> = new Set(['status', 'move', 'rebuild']);
 
-/** Whether a request is one of an operator of the index, whose answer names clusters and counts whatever is in them. */
+/**
+ * Whether the request is one of the operations of the index (`status`, `move`, `rebuild`). Only operators may do them,
+ * because the answers name every cluster and count its objects.
+ */
 function operatesIndex({ cluster, apiGroup, resource, subresource }: Attributes): boolean {
   const isIndex = cluster === undefined && apiGroup === 'search.portcullis.io' && resource === 'indexes';
   return isIndex && operations.has(subresource);
@@ -160,7 +164,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
   const isCounted = authorizers.every(({ generation }) => generation !== undefined);
   return {
-    // Each only rises, so a sum that stayed means that each has stayed.
+    // Each generation only rises, so the sum stays the same only while all of them do.
     ...(isCounted && {
       generation: () => authorizers.reduce((sum, authorizer) => sum + authorizer.generation!(), 0),
     }),
@@ -195,13 +199,16 @@ class Met {
     return false;
   }
 
-  /** The decision, valid no longer than the decisions of the authorizers that were asked before. */
+  /** Returns the decision with its time of validity cut to that of the authorizers that were asked before. */
   timed(decision: Decision): Decision {
     const untilMs = this.#untilMs;
     return untilMs === (decision.untilMs ?? Infinity) ? decision : { ...decision, untilMs };
   }
 
-  /** @throws the first error */
+  /**
+   * The refusal when no authorizer allowed, with the reasons of all.
+   * @throws the first error of an authorizer, if any threw
+   */
   refusal(): Decision {
     if (this.#errors.length > 0) throw this.#errors[0];
     return this.timed({ allowed: false, reason: this.#reasons.join('; ') });

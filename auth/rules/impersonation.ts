@@ -110,7 +110,7 @@ export function impersonationChecks(
  * The impersonated user. Groups in the request are final. Without groups, a ServiceAccount gets its default groups.
  * `system:authenticated` is added unless the user is anonymous, or already in that group or in
  * `system:unauthenticated`.
- * @param origin that of the caller: a user impersonated by a hub's user is trusted only as far as the hub
+ * @param origin the caller's origin: a user impersonated by a hub's user is trusted only as far as the hub
  * @throws GatewayError IDENTITY_REFUSED
  */
 export function impersonatedUser(requested: RequestedImpersonation, origin: UserOrigin): User {

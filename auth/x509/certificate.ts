@@ -6,7 +6,7 @@ import type { DerElement } from './der.ts';
 
 /** A parsed certificate. */
 export interface Certificate {
-  /** Node's object, for checking signatures and dates. */
+  /** The certificate as Node's object, for checking signatures and dates. */
   readonly x509: X509Certificate;
   /** SHA-256 of the DER bytes in hex. */
   readonly fingerprint: string;
@@ -23,15 +23,15 @@ export interface Certificate {
   /** All UID attributes as Kubernetes defines them. */
   readonly uids: readonly string[];
   /**
-   * Whether it may sign certificates: basic constraints have CA set, and key usage, if present, allows certificate
-   * signing.
+   * Whether the certificate may sign others: basic constraints have CA set, and key usage, if present, allows
+   * certificate signing.
    */
   readonly mayIssue: boolean;
   /** Most intermediate certificates below this one; undefined for no limit. */
   readonly pathLength: number | undefined;
   /** Extended key usages; undefined means all uses are allowed. */
   readonly usages: readonly string[] | undefined;
-  /** Whether it is signed with an algorithm that Go considers safe. */
+  /** Whether the certificate is signed with an algorithm that Go considers safe. */
   readonly soundSignature: boolean;
   readonly hasNameConstraints: boolean;
   /** Object identifiers of critical extensions that this code does not evaluate; such a certificate must be refused. */

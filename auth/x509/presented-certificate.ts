@@ -26,7 +26,7 @@ export interface CertificateJudge {
   replaceCa(pem: string): void;
 }
 
-/** Settings of a judge. */
+/** Settings of a {@link CertificateJudge}. */
 export interface CertificateJudgeOptions {
   /** PEM bundle of trusted certificate authorities; it may also contain single client certificates. */
   readonly caPem: string;
@@ -54,7 +54,7 @@ const rememberedJudgements = 10_000;
 const rememberedCompanions = 1_000;
 
 /**
- * Makes a judge.
+ * Makes a {@link CertificateJudge}.
  * @throws GatewayError INVALID when the bundle cannot be read
  */
 export function makeCertificateJudge(options: CertificateJudgeOptions): CertificateJudge {

@@ -3,7 +3,7 @@
 // ever, and killing only the plugin is not enough.
 import { spawn, type ChildProcess } from 'node:child_process';
 
-/** The command to run and its limits. */
+/** The credential plugin to run, and its limits. */
 export interface ExecRun {
   readonly command: string;
   readonly args: readonly string[];
@@ -111,6 +111,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // No process is left in the group.
+    // The kill failed because no process is left in the group; there is nothing more to do.
   }
 }

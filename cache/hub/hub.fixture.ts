@@ -9,7 +9,9 @@ import { fixedCredential } from '../credentials/fixed.ts';
 import { GatewayError } from '../model/errors.ts';
 import type { HubAccess, HubConnection } from './hub-connection.ts';
 
-/** PEM texts. The certificate must be valid for 127.0.0.1. */
+/**
+ * The server certificate of the test hub, its key and its CA as PEM texts. The certificate must be valid for 127.0.0.1.
+ */
 export interface TestHubCertificate {
   readonly ca: string;
   readonly cert: string;

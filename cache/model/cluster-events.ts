@@ -20,7 +20,10 @@ export interface ClusterEvents {
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
 }
 
-/** @param startVersion that of the state the store begins with; events before it are not remembered */
+/**
+ * Makes the change events of a store.
+ * @param startVersion resourceVersion of the state that the store begins with; events before it are not available
+ */
 export function makeClusterEvents(
   startVersion: number,
   historyLength: number,
@@ -73,7 +76,8 @@ export function makeClusterEvents(
         throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
       }
       const since = Number(resourceVersion);
-      // A version from the future is of another process whose clock was ahead: only a new list helps that client.
+      // A version higher than the last one comes from another process whose clock was ahead. That client must list
+      // again.
       if (since < rememberedFrom || since > version) return 'expired';
       return history.filter((event) => Number(event.record.resourceVersion) > since);
     },

@@ -1,5 +1,5 @@
 // Makes valid cluster names from the names in a source. A cluster whose name is already taken gets another name, which
-// is never one that a further cluster of the same load asks for.
+// no other cluster has or asks for.
 
 /** Longest cluster name, in characters: one DNS label (RFC 1123), since `--cluster-domain` uses it in host names. */
 export const maxClusterNameLength = 63;

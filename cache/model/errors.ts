@@ -22,7 +22,7 @@ export const errorKinds = {
   FORBIDDEN: { status: 403, reason: 'Forbidden' },
   /**
    * The credential is valid, but its user name or a group is reserved (such as system:masters), or has characters that
-   * an HTTP header cannot carry, so that no cluster could be told who asks.
+   * an HTTP header cannot carry, so the identity cannot be sent to a cluster.
    */
   IDENTITY_REFUSED: { status: 403, reason: 'Forbidden' },
   // The caller is allowed, but the request cannot be fulfilled as it was made.
@@ -60,13 +60,13 @@ export const errorKinds = {
   /** Too many requests wait for this cluster, or its connections are at their limit. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
   MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
-  /** What the gateway was told about the cluster (address, CA, credential) is not usable. */
+  /** The cluster's registered address, CA or credential is not usable. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
   // A part of the gateway, or a service it depends on, is not available.
-  /** The index of the objects of all clusters, which answers lists over all of them. */
+  /** The index, which answers lists over all clusters, is not available. */
   INDEX_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   AUDIT_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
-  /** The hub: the Kubernetes API server that the gateway reads clusters, users and rights from. */
+  /** The hub, the Kubernetes API server that the gateway reads clusters, users and rights from, is not available. */
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** The gateway is shutting down and accepts no new requests. */
   DRAINING: { status: 503, reason: 'ServiceUnavailable' },
@@ -94,7 +94,7 @@ export interface ErrorDetails {
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** An error with which a request is answered: whoever cannot fulfil a request throws one. */
+/** The error that code throws when it cannot fulfil a request; gateway/status.ts makes the answer of it. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

@@ -151,11 +151,11 @@ export interface ClusterSpec {
   /** Where exactly the cluster was read from, for example file and context. */
   readonly sourceDetail: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** `creationTimestamp` of the object that registers it; absent where there is no such object. */
+  /** `creationTimestamp` of the object that registers the cluster; absent when no object does, as in a kubeconfig. */
   readonly registeredAt?: string;
   /**
-   * Another record of the same API server that was registered before. Written by the store, and only where one of the
-   * two is a PediaCluster.
+   * Another cluster record of the same API server that was registered earlier. Only the store sets this, and only when
+   * one of the two records comes from a PediaCluster.
    */
   readonly sameAs?: Pick<ClusterSpec, 'name' | 'labels' | 'sourceDetail'>;
   readonly endpoint: Endpoint | undefined;
@@ -169,7 +169,7 @@ export interface ClusterSpec {
   readonly transportKey: string;
   /** Further addresses, tried in order after `endpoint`. */
   readonly fallbacks?: readonly EndpointOption[];
-  /** Conditions from the source's objects; shown together with those of the probe. */
+  /** Conditions from the source's objects. They are shown together with the conditions of the probe. */
   readonly conditions?: readonly SourceCondition[];
   /**
    * The cluster's own rules for identity exchange, as text of cluster-gateway's annotation; parsed by

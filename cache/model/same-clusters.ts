@@ -6,8 +6,8 @@ import type { ClusterSpec } from './records.ts';
 const pediaCluster = 'pediacluster';
 
 /**
- * Says in the specs that come later that they are the same cluster as one that was registered before.
- * @param named specs by name; those that are the same as others are replaced
+ * Sets `sameAs` in every spec whose API server was registered by an earlier spec already.
+ * @param named specs by name; specs that get `sameAs` are replaced
  */
 export function markSameClusters(named: Map<string, ClusterSpec>): void {
   const specs = [...named.values()];
@@ -27,17 +27,23 @@ function isPediaCluster({ source }: ClusterSpec): boolean {
   return source === pediaCluster;
 }
 
-/** An address is no proof of who answers there where nothing is verified. */
+/**
+ * Whether the cluster has an address and the server's certificate is verified. Without verification, an equal address
+ * does not prove that it is the same API server.
+ */
 function isVerified({ endpoint, tls }: ClusterSpec): boolean {
   return endpoint !== undefined && !tls.insecure;
 }
 
-/** Equal for the same address that is reached the same way and verified by the same authority. */
+/** A key that is equal for specs with the same address, proxy, server name and certificate authority. */
 function serverKey({ endpoint, proxy, tls }: ClusterSpec): string {
   return JSON.stringify([endpoint, proxy ?? null, tls.serverName ?? null, tls.ca?.trim() ?? null]);
 }
 
-/** By age, so that nobody takes a cluster's place by registering it once more. */
+/**
+ * Compares two specs for sorting by age, so that nobody can replace a cluster by registering it once more. Of two
+ * equally old specs, a PediaCluster comes last.
+ */
 function inOrder(one: ClusterSpec, other: ClusterSpec): number {
   const [a, b] = [one.registeredAt ?? '', other.registeredAt ?? ''];
   return a === b ? Number(isPediaCluster(one)) - Number(isPediaCluster(other)) : a < b ? -1 : 1;

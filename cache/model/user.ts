@@ -13,10 +13,13 @@ export type UserOrigin = 'operator' | 'hub';
 export interface User {
   readonly origin: UserOrigin;
   readonly name: string;
-  /** '' when unknown. */
+  /** UID of the user; '' when unknown. */
   readonly uid: string;
   readonly groups: readonly string[];
-  /** Keys are in lower case. A list of pairs and not an object, because `__proto__` is a valid key. */
+  /**
+   * Extra values by key; keys are in lower case. It is a list of pairs and not an object, because `__proto__` is a
+   * valid key.
+   */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
   /** When the credential expires, in Unix milliseconds; undefined when unknown. Not part of the identity. */
   readonly expiresAtMs?: number;
@@ -46,7 +49,7 @@ export function makeUser(parts: {
   readonly uid?: string;
   readonly groups?: readonly string[];
   readonly extra?: Iterable<readonly [string, readonly string[]]>;
-  /** Default `operator`. */
+  /** Where the identity comes from; default `operator`. */
   readonly origin?: UserOrigin;
   readonly expiresAtMs?: number | undefined;
 }): User {

@@ -137,7 +137,7 @@ class HubSources {
     this.#kinds?.close();
   }
 
-  /** Schedules one round at the end of this turn of the event loop, however many changes arrive before. */
+  /** Schedules one call of #round() for the end of this turn of the event loop, however many changes arrive before. */
   schedule(): void {
     if (!this.#closed) this.#scheduled ??= setImmediate(() => this.#round());
   }
@@ -170,7 +170,10 @@ class HubSources {
     return reflector;
   }
 
-  /** The hub answers again, so reflectors that wait because it was unreachable try at once. */
+  /**
+   * Makes the reflectors that wait because the hub was unreachable try again at once. Called when the hub answers
+   * again.
+   */
   #wakeWaiting(): void {
     for (const reflector of this.#reflectors.values()) {
       if (reflector.state().fault?.reason === 'Unavailable') reflector.lookAgain();

@@ -34,7 +34,10 @@ export class HpackDecoder {
   #end = 0;
   #sizeUpdates = 0;
 
-  /** @param limits `bytes` counts name, value and 32 for each field, as SETTINGS_MAX_HEADER_LIST_SIZE does */
+  /**
+   * Makes a decoder with an empty dynamic table.
+   * @param limits `bytes` counts name, value and 32 for each field, as SETTINGS_MAX_HEADER_LIST_SIZE does
+   */
   constructor(limits: HeadLimits) {
     this.#limits = limits;
   }

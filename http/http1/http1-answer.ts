@@ -149,7 +149,7 @@ export class Http1Answer {
     this.#pendingBytes += chunk.length;
     if (this.#pendingBytes >= mostPending) this.#flush();
     else this.#queue();
-    // Data that waits here counts as well: it will fill the socket's buffer, which then emits 'drain'.
+    // Data that waits in this object counts as well: it will fill the socket's buffer, which then emits 'drain'.
     if (this.#pendingBytes + this.#socket.writableLength < this.#socket.writableHighWaterMark) return true;
     this.#drainOwed = true;
     return false;

@@ -10,7 +10,7 @@ import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
 import { badValue, lowerToken, token } from '../field-syntax.ts';
 
-/** What a request's header list says. */
+/** The checked content of an HTTP/2 request's header list. */
 export interface Http2Head {
   readonly method: string;
   readonly target: string;

@@ -45,7 +45,10 @@ export class HeaderBlocks {
   #lastGeneration = -1;
   readonly #lists = new RepeatedLists();
 
-  /** @param limits returns the limits for this client; they change when it logs in */
+  /**
+   * Makes the header blocks of one client's connection.
+   * @param limits returns the limits for this client; they change when it logs in
+   */
   constructor(limits: () => HeadLimits) {
     this.#limits = limits;
     // A frame is added to the buffer before the size of the block is checked, so there must be space for one more

@@ -21,7 +21,7 @@ const askedAfterShare = 0.2;
  */
 export type Verdict = 'fine' | 'ask' | 'idle' | 'lost';
 
-/** Tracks one connection. */
+/** Decides for one connection when to send a PING and when to close. */
 export class Liveness {
   /** The connection sets this when bytes arrive; judge() resets it. */
   stirred = true;

@@ -70,7 +70,7 @@ interface Written {
 
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** The output of one connection. */
+/** Collects and writes the output frames of one connection. */
 export class Http2Output {
   /** The buffer that frames are appended to. The next reserve() or write may replace it. */
   bytes: Buffer = noBytes;
@@ -92,7 +92,7 @@ export class Http2Output {
     this.#onFlushed = onFlushed;
   }
 
-  /** Bytes not yet taken by the kernel, here and in the socket's buffer. */
+  /** Bytes that the kernel has not taken yet: those collected in this object, and those in the socket's buffer. */
   get waitingBytes(): number {
     return this.length + this.#socket.writableLength;
   }

@@ -14,7 +14,10 @@ export class ReceiveWindow {
   #left = connectionWindowBytes;
   #unreported = 0;
 
-  /** @param widen sends a WINDOW_UPDATE: the client may send this many bytes more */
+  /**
+   * Makes the window of one connection.
+   * @param widen sends a WINDOW_UPDATE: the client may send this many bytes more
+   */
   constructor(widen: (bytes: number) => void) {
     this.#widen = widen;
   }

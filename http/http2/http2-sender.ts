@@ -9,7 +9,7 @@ import { errorCode, frameFlag, frameHeadBytes, frameType, maxWindowBytes } from 
 import { Http2Output } from './http2-output.ts';
 import type { Deliverable, OutputTurn } from './http2-output.ts';
 
-/** The sender's state of one stream. */
+/** The state of one stream that {@link Http2Sender} uses to send the stream's answer. */
 export interface OutgoingStream extends Deliverable {
   readonly id: number;
   /** Bytes of body that the client's window still allows; negative after the client reduced its initial window size. */

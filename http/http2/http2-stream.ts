@@ -23,7 +23,7 @@ export interface StreamCarrier {
 export const streamWindowBytes = 256 * 1024;
 const firstHeldBytes = 1024;
 
-/** One request and its answer. */
+/** One HTTP/2 stream: a request and its answer. */
 export class Http2Stream implements Inbound, OutgoingStream {
   readonly protocol = 'HTTP/2.0';
   readonly id: number;

@@ -18,7 +18,7 @@ const keptCharacters = 16 * 1024;
  * (1 us).
  */
 export class RepeatedLists {
-  /** Most recently used list first. */
+  /** The header lists of this connection, most recently used first. */
   readonly #kept: RawHeaders[] = [];
 
   /**

@@ -9,7 +9,7 @@ export type PathStep =
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'each' };
 
-/** The same memory as a Buffer; nothing is copied. */
+/** Returns the bytes as a Buffer on the same memory; nothing is copied. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,9 +1,9 @@
-// The values of JSON that are objects.
+// The type of JSON objects, and a check whether a JSON value is one.
 
-/** An object of JSON, by key. */
+/** A JSON object, by key; its values have not been checked. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Whether a value of JSON is an object, and no list. */
+/** Whether a JSON value is an object, and not a list or null. */
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

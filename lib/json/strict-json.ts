@@ -94,7 +94,10 @@ class StrictReader {
     return undefined;
   }
 
-  /** What the sticky pattern finds here. */
+  /**
+   * Returns the text that the sticky pattern matches at the current position, and moves behind it; undefined without a
+   * match.
+   */
   #match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at;
     if (!pattern.test(this.#source)) return undefined;

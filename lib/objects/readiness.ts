@@ -1,5 +1,5 @@
-// Whether an object does what it was applied for, from its status alone. The rules are those of kstatus
-// (sigs.k8s.io/cli-utils), except that a Job counts when it is complete, not when it has begun.
+// Decides from an object's status alone whether the object is ready, that is, does what it was applied for. The rules
+// are those of kstatus (sigs.k8s.io/cli-utils), except that a Job counts when it is complete, not when it has begun.
 import { isJsonObject, type JsonObject } from './json-object.ts';
 import { groupKindOf } from './group-kind.ts';
 
@@ -10,7 +10,7 @@ const ready: Readiness = { state: 'ready' };
 const waiting = (reason: string): Readiness => ({ state: 'waiting', reason });
 const failed = (reason: string): Readiness => ({ state: 'failed', reason });
 
-/** Kinds that are ready as soon as they are there, and whose status is not read. */
+/** Kinds whose objects are ready as soon as they exist, and whose status is not read. */
 const timeless = new Set([
   'ConfigMap',
   'Secret',
@@ -25,7 +25,10 @@ export function canBeUnready(object: { readonly apiVersion: string; readonly kin
   return !timeless.has(groupKindOf(object));
 }
 
-/** Judges an object as a server sent it. */
+/**
+ * Decides whether an object is ready.
+ * @param object the object as a server sent it
+ */
 export function readinessOf(object: JsonObject): Readiness {
   const metadata = objectAt(object, 'metadata');
   const status = objectAt(object, 'status');
@@ -72,7 +75,8 @@ function statefulSet(spec: JsonObject, status: JsonObject): Readiness {
   if (status['observedGeneration'] === undefined) return waiting('its controller has not seen it');
   const count = wanted(spec);
   if (numberAt(status, 'readyReplicas') < count) return enough(numberAt(status, 'readyReplicas'), count, 'ready');
-  // With OnDelete, pods are updated when somebody deletes them.
+  // With the update strategy OnDelete, pods are replaced only after somebody deletes them, so there is nothing to wait
+  // for.
   if (strategy['type'] === 'OnDelete') return ready;
   const partition = numberAt(objectAt(strategy, 'rollingUpdate'), 'partition');
   if (partition > 0) return enough(numberAt(status, 'updatedReplicas'), count - partition, 'updated');
@@ -110,7 +114,10 @@ function definition(_spec: JsonObject, status: JsonObject): Readiness {
   return condition(status, 'Established')?.['status'] === 'True' ? ready : waiting('is not established');
 }
 
-/** For every other kind: the conditions that controllers agree on. Without any of them, the object is ready. */
+/**
+ * Judges objects of all other kinds by the conditions that many controllers set: Stalled, Reconciling, Ready,
+ * Available. An object without any of them is ready.
+ */
 function byConditions(status: JsonObject): Readiness {
   const stalled = condition(status, 'Stalled');
   if (stalled?.['status'] === 'True') return failed(textOf(stalled));
@@ -127,7 +134,7 @@ function enough(count: number, all: number, what: string): Readiness {
   return count >= all ? ready : waiting(`${count} of ${all} ${what}`);
 }
 
-/** Replicas that a workload should have; without a number it is one. */
+/** Number of replicas that a workload should have; 1 when `spec.replicas` is missing. */
 function wanted(spec: JsonObject): number {
   return typeof spec['replicas'] === 'number' ? spec['replicas'] : 1;
 }

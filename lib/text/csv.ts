@@ -1,7 +1,7 @@
 // Parses comma-separated values exactly as Go's encoding/csv with default settings, because kube-apiserver reads token
 // files with that. Easy to get wrong: spaces belong to a field, and a quote inside an unquoted field is an error.
 
-/** One record and its position. */
+/** One CSV record and its position. */
 export interface CsvRecord {
   /** Line on which the record begins, counted from 1. */
   readonly line: number;

@@ -11,7 +11,7 @@ import type { ResponseHandler, Transport, UpstreamRequest } from '../members/tra
 import { makeTransport } from './transport.ts';
 import type { TransportLimits, TransportOptions } from './transport.ts';
 
-/** One accepted connection. */
+/** One connection that the fake member has accepted. */
 export interface TestConnection {
   readonly socket: Socket;
   /** Everything received so far, as latin1 text. */
@@ -25,7 +25,7 @@ export interface TestConnection {
 /** A running fake member. */
 export interface TestMember {
   readonly port: number;
-  /** In order of arrival, including closed ones. */
+  /** All accepted connections in order of arrival, closed ones included. */
   readonly connections: readonly TestConnection[];
   /** Resolves with the connection with this index, counted from 0. */
   connection(index: number): Promise<TestConnection>;
@@ -41,7 +41,7 @@ export type TestAnswer = (head: string, socket: Socket, connection: TestConnecti
  */
 export async function startTestMember(options: {
   readonly tls?: TlsOptions;
-  /** Default: any free port. */
+  /** Port to listen on; by default any free port. */
   readonly port?: number;
   /** Path of a Unix socket to listen on in place of a port. */
   readonly path?: string;
@@ -190,7 +190,7 @@ export function recordingHandler(extra: Partial<ResponseHandler> = {}): {
   return { handler, done: promise };
 }
 
-/** A GET without a body. */
+/** Makes a GET request without a body; `change` replaces some of its fields. */
 export function getRequest(target = '/', change: Partial<UpstreamRequest> = {}): UpstreamRequest {
   return { method: 'GET', target, headers: ['Host', 'member'], body: 'none', longRunning: false, ...change };
 }
@@ -211,7 +211,7 @@ export function memberOptions(
   };
 }
 
-/** The text of an answer with Content-Length. */
+/** The text of an HTTP/1.1 answer with this body and a Content-Length. */
 export function response(body: string, head = 'HTTP/1.1 200 OK'): string {
   return `${head}\r\nContent-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 }

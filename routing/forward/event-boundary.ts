@@ -68,9 +68,9 @@ export abstract class FrameBoundary implements EventBoundary {
     return last;
   }
 
-  /** Length of the header, as far as the bytes read so far tell. */
+  /** Returns the length of the frame header in bytes, as far as the bytes read so far tell. */
   protected abstract headerLength(): number;
-  /** Called once for each header, when it is whole. */
+  /** Returns the length of the frame's payload in bytes. Called once for each header, when the header is complete. */
   protected abstract payloadLength(): number;
 }
 

@@ -175,7 +175,7 @@ function copiedHeaders(parts: HeaderParts): string[] {
 
 const plainCopies = readOnce((inbound) => copiesOf(inbound, false));
 
-/** The client's headers that are forwarded. */
+/** Returns the client's headers that are forwarded to the member. */
 function copiesOf(inbound: RawHeaders, upgrade: boolean): string[] {
   const headers: string[] = [];
   let copied = 0;

@@ -45,7 +45,7 @@ export interface Forwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Its `error` is set to the reason when the request is ended from outside, for example by a drain. */
+  /** An object whose `error` is set to the reason when the request is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
   /** Sent in place of the body of `inbound`, which has been read already. */
   readonly body?: Buffer | undefined;

@@ -56,7 +56,7 @@ export interface UpgradeForwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Its `error` is set to the reason when the session is ended from outside, for example by a drain. */
+  /** An object whose `error` is set to the reason when the session is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;

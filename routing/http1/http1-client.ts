@@ -37,7 +37,10 @@ export class Http1Client {
   readonly #dialer: Dialer;
   readonly #limits: Http1Limits;
   readonly #owner: ConnectionOwner;
-  /** Used last in, first out, so that connections that are not needed stay idle and get closed. */
+  /**
+   * The idle connections. The one that became idle last is used first, so that connections that are not needed stay
+   * idle and get closed.
+   */
   readonly #idle: Http1Connection[] = [];
   readonly #open = new Set<Http1Connection>();
   /** Waiting calls in order of arrival. The value says whether a connection is being opened for the call. */

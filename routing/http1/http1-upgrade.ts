@@ -15,7 +15,7 @@ import type { ResponseSink } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
-/** Most bytes of a refusal's body; there is no backpressure here. */
+/** Most bytes of a refusal's body that are read. The limit is needed because the body is read without backpressure. */
 const maxRefusalBytes = 1024 * 1024;
 /** Most milliseconds to receive the body of a refusal. */
 const refusalTimeoutMs = 10_000;
@@ -29,7 +29,7 @@ export interface UpgradeAttempt {
   readonly request: UpstreamRequest;
   readonly token: string;
   readonly handler: ResponseHandler;
-  /** Destroys the connection, unless it has already been returned to the caller. */
+  /** Aborting it destroys the connection, unless the connection was already returned to the caller. */
   readonly signal: AbortSignal;
   /** Called with the socket as soon as it is connected. */
   readonly onSocket: (socket: Socket) => void;
@@ -65,7 +65,7 @@ class UpgradeExchange implements ResponseSink {
   readonly #member: MemberLabel;
   readonly #parser = new ResponseParser(this);
   readonly #answer = Promise.withResolvers<UpgradeAnswer>();
-  /** Headers of the 101 answer. */
+  /** Headers of the member's 101 answer; undefined before the answer has arrived. */
   #switched: RawHeaders | undefined;
   /** Whether the member gave an answer other than 101, and its head was passed to the handler. */
   #refused = false;

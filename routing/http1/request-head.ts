@@ -101,7 +101,7 @@ export function refuseFramingHeaders(headers: RawHeaders): void {
   }
 }
 
-/** Requires exactly one Host, as the first header. Two servers could choose different ones of several. */
+/** Requires exactly one Host, as the first header. If there were several, two servers could use different ones. */
 function checkHost(headers: RawHeaders): void {
   if (headers[0]?.toLowerCase() !== 'host') throw refuse('no Host header');
   for (let i = 2; i < headers.length; i += 2) {

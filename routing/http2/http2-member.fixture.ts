@@ -82,7 +82,7 @@ export const endHeaders = 4;
 /** The HPACK encoding of `:status: 200`: entry 8 of the static table. */
 export const status200 = Buffer.from([0x88]);
 
-/** The bytes of one frame. */
+/** Encodes one HTTP/2 frame. */
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);

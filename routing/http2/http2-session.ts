@@ -24,7 +24,7 @@ export interface SessionTimes {
   readonly idleTimeoutMs: number;
   /** Time between two PINGs, which detect a member that has vanished. */
   readonly pingIntervalMs: number;
-  /** Most time until a PING is answered. */
+  /** Longest time until a PING must be answered. */
   readonly pingTimeoutMs: number;
 }
 

@@ -37,7 +37,10 @@ export interface Breaker {
 
 /** A request that was not sent, because the cluster failed a moment ago. */
 export class BreakerOpen extends GatewayError {
-  /** The failure, in words that stay the same while the breaker opens and closes; undefined when none was told. */
+  /**
+   * The failure because of which the breaker opened. Its text does not change while the breaker opens and closes;
+   * undefined when no failure was reported.
+   */
   readonly last: GatewayError | undefined;
 
   constructor(cluster: string, last: GatewayError | undefined) {

@@ -39,7 +39,10 @@ export class MemberRequest implements UpstreamRequest {
   readonly #identity: OutgoingIdentity;
   #headers: readonly string[] | undefined;
 
-  /** @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes") */
+  /**
+   * Prepares a request that is sent as `identity`.
+   * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
+   */
   constructor(
     { method, target, body, longRunning }: Pick<UpstreamRequest, 'method' | 'target' | 'body' | 'longRunning'>,
     parts: HeaderParts,

@@ -49,14 +49,14 @@ export class AuditLog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** For the server itself: records a request. */
+  /** Records a request. Only the simulated API server calls this. */
   add(entry: AuditEntry): void {
     this.entries.push(entry);
     if (this.entries.length > this.#limit) this.entries.shift();
     for (const listener of Array.from(this.#listeners)) listener(entry);
   }
 
-  /** For the server itself: the answer has ended. */
+  /** Records that the answer of a request has ended. Only the simulated API server calls this. */
   finish(entry: AuditEntry): void {
     if (entry.isDone) return;
     entry.isDone = true;

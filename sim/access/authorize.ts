@@ -18,7 +18,7 @@ export interface Attributes {
   readonly path?: string;
 }
 
-/** The attributes of a request for a resource. What `more` does not say is empty. */
+/** The attributes of a request for a resource. Fields that `more` does not set are empty. */
 export function attributesOf(user: SimUser, verb: string, more: Partial<Attributes>): Attributes {
   return { user, verb, group: '', version: '', resource: '', subresource: '', namespace: '', name: '', ...more };
 }

@@ -29,11 +29,11 @@ export interface SimObjects {
   remove(kind: string, namespace: string, name: string, options?: DeleteOptions): void;
   /** Calls the listener for every change of a kind. Returns a function that removes the listener. */
   subscribe(kind: string, listener: (type: string, object: KubeObject) => void): () => void;
-  /** Drops the history. Watches and continue tokens from before then get 410. */
+  /** Drops the history. Watches and continue tokens of earlier revisions get 410 afterwards. */
   compact(): void;
 }
 
-/** Makes the direct access to a cluster's objects. */
+/** Makes an object through which code reads and writes a cluster's objects directly. */
 export function createObjects(cluster: Cluster): SimObjects {
   const { store, registry } = cluster;
   const resourceOf = (kind: string): Resource => {

@@ -47,7 +47,10 @@ function setPath(object: JsonObject, path: string, value: unknown): void {
   at[steps.at(-1) ?? ''] = value;
 }
 
-/** The value at a path such as `.spec.replicas`; CustomResourceDefinitions may use no other form here. */
+/**
+ * The value at a path such as `.spec.replicas`. CustomResourceDefinitions may use no other form of path for the scale
+ * subresource.
+ */
 function valueAt(object: JsonObject, path: string): unknown {
   const steps = path.split('.').filter((step) => step !== '');
   return steps.reduce<unknown>((at, step) => (at as JsonObject | undefined)?.[step], object);

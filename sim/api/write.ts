@@ -244,7 +244,8 @@ function splitStatus(resource: Resource, subresource: string, current: KubeObjec
 }
 
 /**
- * Increases metadata.generation when anything but metadata and status changed. Kinds without a generation stay without.
+ * Increases metadata.generation when anything but metadata and status changed. An object without a generation does not
+ * get one.
  */
 export function setGeneration(resource: Resource, current: KubeObject, next: KubeObject): void {
   if (current.metadata.generation === undefined) return;

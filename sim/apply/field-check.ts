@@ -85,7 +85,7 @@ function isScalar(type: string | undefined, value: unknown): boolean {
   return type === 'integer' ? Number.isInteger(value) : typeof value === type;
 }
 
-/** The name of the type in Go's error messages. */
+/** The name of a schema's type in Go's error messages. */
 function goName({ type = '', format }: Schema): string {
   if (type === 'boolean') return 'bool';
   return type === 'integer' ? (format ?? type) : type;

@@ -109,7 +109,7 @@ export function compare(schemas: Schemas, schema: Schema | undefined, before: un
   return result;
 }
 
-/** Null counts as an empty list or map when the other value has elements. */
+/** Whether a value is missing or null. Next to a list or map that has elements, such a value counts as an empty one. */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }

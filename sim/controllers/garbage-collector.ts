@@ -94,7 +94,7 @@ class GarbageCollector {
     finishDeletion(this.#cluster, resource, store.replace(key, { ...current, metadata }));
   }
 
-  /** The owner was removed: deletes its dependents, or only the reference if a dependent has another owner. */
+  /** Deletes the dependents of an owner that was removed. A dependent with another owner only loses the reference. */
   #collect(uid: string): void {
     for (const [key, object] of this.#dependentsOf(uid)) {
       const isShared = (object.metadata.ownerReferences ?? []).some((owner) => owner.uid !== uid);
@@ -106,7 +106,8 @@ class GarbageCollector {
   }
 
   /**
-   * The owner is being deleted: does what its finalizer (`orphan` or `foregroundDeletion`) demands of its dependents.
+   * Handles an owner that is being deleted: does with its dependents what the owner's finalizer (`orphan` or
+   * `foregroundDeletion`) demands.
    */
   #process(key: string, object: KubeObject): void {
     const { uid, finalizers = [] } = object.metadata;
@@ -124,7 +125,10 @@ class GarbageCollector {
     }
   }
 
-  /** A dependent was removed: if its owner is being deleted, checks whether it was waiting for that. */
+  /**
+   * Called when a dependent was removed. If its owner is being deleted, processes the owner again, because it may have
+   * waited for this dependent.
+   */
   #recheck(ownerUid: string, dependent: KubeObject): void {
     const { store, registry } = this.#cluster;
     for (const reference of dependent.metadata.ownerReferences ?? []) {

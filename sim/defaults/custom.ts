@@ -83,7 +83,10 @@ function boundBroken(bounds: Bounds, value: unknown): string | undefined {
   return value.length > maxItems ? `should have at most ${maxItems} items` : undefined;
 }
 
-/** Go's regular expressions are not all valid in JavaScript. A pattern that is invalid here counts as matched. */
+/**
+ * Whether the value matches the pattern. Some regular expressions of Go are not valid in JavaScript; every value counts
+ * as matching such a pattern.
+ */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);

@@ -141,7 +141,10 @@ const fieldsByKey: Readonly<Record<string, readonly string[]>> = {
   'batch/jobs': ['status.successful'],
 };
 
-/** Fields whose value is not what stands at their path, or that have a value when nothing stands there. */
+/**
+ * Fields of which selectors do not use the value at the field's path, or that have a default value when the object does
+ * not set them.
+ */
 const unusualFields: Readonly<Record<string, (object: KubeObject) => unknown>> = {
   'spec.hostNetwork': (o) => o['spec']?.hostNetwork ?? false,
   'spec.unschedulable': (o) => o['spec']?.unschedulable ?? false,

@@ -80,11 +80,11 @@ export function logLine(run: ContainerRun, index: number, periodMs: number): Log
 /** How a program writes its log. */
 interface Voice {
   readonly images: RegExp;
-  /** What stands before each message. */
+  /** Returns the text before each message, such as the time and the level. */
   lead(atMs: number, random: Random): string;
-  /** The first message. */
+  /** The message of the first line. */
   readonly start: string;
-  /** The later messages. */
+  /** The messages of all later lines. */
   readonly messages: readonly string[];
 }
 

@@ -25,7 +25,10 @@ export interface UpgradeOptions {
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 
-/** The versions of remotecommand that kubectl speaks: v4 over SPDY, v5 over WebSocket. Other clients use v4 there. */
+/**
+ * The versions of remotecommand. kubectl speaks v4 over SPDY and v5 over WebSocket; some other clients speak v4 over
+ * WebSocket.
+ */
 const v4 = 'v4.channel.k8s.io';
 const v5 = 'v5.channel.k8s.io';
 const forwardProtocol = 'portforward.k8s.io';

@@ -47,7 +47,7 @@ export function passwordPlan(username: string, password: string): CredentialPlan
 
 /** The credential fields of a hub object; exactly one kind of credential must be set. */
 export interface SingleFields {
-  /** In this and the other fields, '' means absent. */
+  /** The bearer token. Here and in the other fields, '' means absent. */
   readonly token: string;
   readonly cert: string;
   readonly key: string;

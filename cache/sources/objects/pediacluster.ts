@@ -20,15 +20,21 @@ import { makeRegistry, memberAddress, type Access, type Registration } from './r
 import { readSecretKubeconfig } from './secret-kubeconfig.ts';
 import { unusable } from '../unusable.ts';
 
-/** PediaClusters that this process and its replicas look after, as Clusterpedia does. */
+/**
+ * Which PediaClusters this gateway is responsible for. Clusterpedia divides them by `shardingName` among its processes.
+ */
 export interface OwnedPediaClusters {
   /** Namespace of the Secrets that `spec.authenticationFrom` names. */
   readonly namespace: string;
-  /** Only clusters with this `spec.shardingName`, '' for none. */
+  /** Only PediaClusters with this `spec.shardingName` are used; '' selects those without one. */
   readonly shardingName: string;
 }
 
-/** Makes the source. @param owned leaves out clusters that are others' or are being deleted; undefined: none */
+/**
+ * Makes the source.
+ * @param owned leaves out PediaClusters with another `shardingName` in spec or status, and those being deleted;
+ *   undefined uses all
+ */
 export function makePediaClusterSource(owned?: OwnedPediaClusters): HubSource {
   const registry = makeRegistry('pediacluster');
   return {
@@ -68,7 +74,7 @@ function isTaken(cluster: HubObject, { shardingName }: OwnedPediaClusters): bool
   );
 }
 
-/** The Secret of that name in the one namespace whose Secrets count. */
+/** Returns the Secret of that name in {@link OwnedPediaClusters.namespace}; undefined when there is none. */
 type SecretOf = (name: string) => HubObject | undefined;
 
 function registrationOf(
@@ -99,9 +105,9 @@ function registrationOf(
 
 /**
  * The resources that Clusterpedia would collect from this cluster: those listed in the PediaCluster, then those of the
- * ClusterSyncResources it refers to. Undefined when it lists none and refers to nothing; a reference that leads nowhere
- * stands for nothing, not for what the configuration chooses. Invalid entries are skipped, so that they do not make the
- * cluster unusable.
+ * ClusterSyncResources it refers to. Undefined when it has neither a list nor a reference; then the configuration
+ * decides. A reference to a missing object gives no resources. Invalid entries are skipped, so that they do not make
+ * the cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
@@ -120,7 +126,8 @@ function groupResources(value: unknown): SourceIndexing['resources'] {
     if (typeof group !== 'string') return [];
     const versions = textsOf(fieldOf(entry, 'versions'));
     const resources = textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
-    // Clusterpedia keeps Events in the rows of what they are about; here they are rows of their own.
+    // Clusterpedia stores Events together with the object they are about. Here Events are rows of their own, so they
+    // are added as a resource.
     return textsOf(fieldOf(entry, 'eventsInvolvedResources')).length === 0 ? resources : [...resources, events];
   });
 }
@@ -138,7 +145,7 @@ interface SecretRef {
 
 const referredFields = ['kubeconfig', 'ca', 'token', 'cert', 'key'] as const;
 
-/** `spec.authenticationFrom`, by the field that the Secret gives. */
+/** The references in `spec.authenticationFrom`, each with the credential field that its Secret provides. */
 function secretRefs(cluster: HubObject): readonly (readonly [field: (typeof referredFields)[number], SecretRef])[] {
   return referredFields.flatMap((field) => {
     const ref = fieldOf(cluster, 'spec', 'authenticationFrom', field);
@@ -148,7 +155,10 @@ function secretRefs(cluster: HubObject): readonly (readonly [field: (typeof refe
   });
 }
 
-/** What the Secrets say. @throws GatewayError CLUSTER_UNUSABLE when one or its key is missing or empty */
+/**
+ * The credential fields in the Secrets that `spec.authenticationFrom` names; '' for a field without a reference.
+ * @throws GatewayError CLUSTER_UNUSABLE when a Secret or its key is missing or empty
+ */
 function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(typeof referredFields)[number], string>> {
   const found = { kubeconfig: '', ca: '', token: '', cert: '', key: '' };
   for (const [field, { name, key }] of secretRefs(cluster)) {
@@ -161,7 +171,10 @@ function referredTo(cluster: HubObject, secretOf: SecretOf): Readonly<Record<(ty
   return found;
 }
 
-/** A kubeconfig before single fields, as Clusterpedia's `buildClusterConfig`. */
+/**
+ * How to reach the cluster. A kubeconfig takes precedence over single fields, as in Clusterpedia's
+ * `buildClusterConfig`.
+ */
 function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
   const bytes = (field: string): string => bytesField(`spec.${field}`, fieldOf(cluster, 'spec', field));
   const kubeconfig = bytes('kubeconfig');
@@ -182,7 +195,11 @@ function accessTo(cluster: HubObject, secretOf: SecretOf | undefined): Access {
   return singleFields('spec', server, bytes('caData'), inline);
 }
 
-/** @throws GatewayError CLUSTER_UNUSABLE in Clusterpedia's words for what is missing */
+/**
+ * Checks and combines address, CA and credential that come from single fields and not from a kubeconfig.
+ * @param at the part of the PediaCluster that holds the fields, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE when one is missing, in Clusterpedia's words
+ */
 function singleFields(
   at: 'spec' | 'spec.authenticationFrom',
   server: string,

@@ -80,7 +80,7 @@ export interface Registration {
 }
 
 interface Remembered {
-  /** The Registration of which `spec` was made. */
+  /** The Registration from which `spec` was made. */
   readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;

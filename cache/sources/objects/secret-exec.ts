@@ -45,7 +45,7 @@ function parse(what: string, json: string): unknown {
 }
 
 function planOf(what: string, exec: NonNullable<Parameters<typeof planCredential>[1]['exec']>): CredentialPlan {
-  // The same rules as for a kubeconfig user that has only an exec plugin.
+  // An exec plugin in a Secret follows the same rules as a kubeconfig user that has only an exec plugin.
   const user = { ...bareUser, name: what, exec };
   const plan = planCredential('/', user, () => {
     throw new GatewayError('INTERNAL', 'a plugin has no files');

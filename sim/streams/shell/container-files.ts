@@ -46,7 +46,7 @@ export class ContainerFiles {
   readonly #nodes: Map<string, FileNode>;
   #usedBytes = 0;
 
-  /** `capacityBytes` is the room for file data. */
+  /** Makes an empty file system. `capacityBytes` limits the size of all files together. */
   constructor(now: () => number, capacityBytes = 256 * 1024 * 1024) {
     this.#now = now;
     this.#capacityBytes = capacityBytes;

@@ -12,7 +12,8 @@ const options = {
   extract: { ...flag, short: 'x' },
   file: { type: 'string', short: 'f' },
   directory: { type: 'string', short: 'C', default: '' },
-  // These are ignored, because files here have only one owner, and their permissions do not matter.
+  // The following options are accepted but have no effect, because simulated files have only one owner, and their
+  // permissions do not matter.
   touch: { ...flag, short: 'm' },
   'preserve-permissions': { ...flag, short: 'p' },
   'no-same-owner': { ...flag, short: 'o' },

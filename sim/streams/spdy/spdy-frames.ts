@@ -1,6 +1,6 @@
-// Encodes and decodes SPDY/3.1 frames, without those for flow control, which no peer here uses (see spdy-session.ts).
-// Header blocks stay compressed here. In a control frame, the first 32 bits
-// contain the control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24 bits of length.
+// Encodes and decodes SPDY/3.1 frames, except those for flow control, which no peer of the simulator uses (see
+// spdy-session.ts). Header blocks are not decompressed in this file. In a control frame, the first 32 bits contain the
+// control bit, 15 bits of version and the type; the next 32 bits contain the flags and 24 bits of length.
 
 /** The version in control frames. Both SPDY/3 and SPDY/3.1 use 3. */
 const version = 3;

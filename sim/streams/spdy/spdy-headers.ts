@@ -44,8 +44,8 @@ export function spdyDictionary(): Buffer {
 const dictionaryId = 0xe3c6a7c2;
 const windowBytes = 32 * 1024;
 /**
- * Limits that protect against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which the peers here
- * do not need.
+ * Limits that protect against decompression bombs. moby/spdystream accepts 1,000 headers of 1 MiB, which no client of
+ * the simulator needs.
  */
 const maxBlockBytes = 256 * 1024;
 const maxHeaders = 1_000;

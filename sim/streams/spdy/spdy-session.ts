@@ -1,5 +1,5 @@
 // A SPDY/3.1 connection with many streams, compatible with moby/spdystream (kubectl, kubelet, kube-apiserver). That
-// library neither sends nor obeys WINDOW_UPDATE, so there is no flow control here either: a slow reader of one stream
+// library neither sends nor obeys WINDOW_UPDATE, so this file has no flow control either: a slow reader of one stream
 // holds up the whole connection.
 import type { Duplex } from 'node:stream';
 import { createSpdyFrameReader, encodeSpdyFrame, resetCodes, type SpdyFrame } from './spdy-frames.ts';
