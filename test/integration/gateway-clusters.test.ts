@@ -295,7 +295,7 @@ test('discovery in both forms, with an ETag that spares a second answer', async 
   const legacy = JSON.parse((await ask('/apis')).body) as { groups: { name: string }[] };
   assert.deepEqual(
     legacy.groups.map(({ name }) => name),
-    ['gateway.portcullis.io', 'clusterpedia.io', 'search.portcullis.io'],
+    ['gateway.portcullis.io', 'clusterpedia.io', 'search.portcullis.io', 'search.karmada.io'],
   );
   const accept = 'Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
   const aggregated = await ask('/apis', [alice, accept]);
