@@ -329,7 +329,9 @@ test('the same commands straight to the gateway with a token of the hub', async 
     'clusters.gateway.portcullis.io',
     'collectionresources.clusterpedia.io',
     'indexes.search.portcullis.io',
+    'proxying.search.karmada.io',
     'resources.clusterpedia.io',
+    'search.search.karmada.io',
     'virtualclusters.cluster.core.oam.dev',
   ]);
   const watching = direct.start(['get', 'clustergateways', '-w']);
