@@ -51,8 +51,11 @@ export function useKeys(): void {
 
 function toSearch(event: Event): void {
   event.preventDefault();
-  if (place.peek().segments[0] !== 'search') go(address(['search']));
-  requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#question')?.focus());
+  const focus = (): void => document.querySelector<HTMLInputElement>('#question')?.focus();
+  // Focus at once where the bar is on the page: what somebody types within the next frame would be lost otherwise.
+  if (place.peek().segments[0] === 'search') return focus();
+  go(address(['search']));
+  requestAnimationFrame(focus);
 }
 
 export function KeysDialog(): JSX.Element {

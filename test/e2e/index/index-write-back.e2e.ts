@@ -128,7 +128,10 @@ async function read(path: string): Promise<unknown> {
   return JSON.parse(await text(path));
 }
 
-/** Paths of every type in the index's own discovery, in the version that its group prefers. */
+/**
+ * Paths of every type in the index's own discovery that the index has rows of, in the version that its group prefers.
+ * Types that nobody can watch, as those of metrics.k8s.io, have no rows.
+ */
 async function collections(): Promise<string[]> {
   const { groups } = (await read(`${search}/proxy/apis`)) as {
     readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
@@ -137,9 +140,10 @@ async function collections(): Promise<string[]> {
   const found: string[] = [];
   for (const version of versions) {
     const { resources } = (await read(`${search}/proxy${version}`)) as {
-      readonly resources: readonly { readonly name: string }[];
+      readonly resources: readonly { readonly name: string; readonly verbs: readonly string[] }[];
     };
-    found.push(...resources.filter(({ name }) => !name.includes('/')).map(({ name }) => `${version}/${name}`));
+    const kept = resources.filter(({ name, verbs }) => !name.includes('/') && verbs.includes('watch'));
+    found.push(...kept.map(({ name }) => `${version}/${name}`));
   }
   return found;
 }
