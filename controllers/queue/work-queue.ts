@@ -34,18 +34,16 @@ export interface WorkQueue {
 }
 
 export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { reconcile, onError, workers = 10, firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
+  const { reconcile, onError, workers = 10 } = options;
   /** Since when each key has waited, on the clock of `performance.now()`. */
   const waiting = new Map<string, number>();
   const active = new Set<string>();
-  const later = new Map<string, NodeJS.Timeout>();
-  const failures = new Map<string, Backoff>();
+  const repeats = makeRepeats(options, add);
   let closed = false;
 
   function add(key: string): void {
     if (closed) return;
-    clearTimeout(later.get(key));
-    later.delete(key);
+    repeats.cancel(key);
     if (!waiting.has(key)) waiting.set(key, performance.now());
     next();
   }
@@ -67,23 +65,11 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     });
     active.delete(key);
     if (closed) return;
-    if (outcome !== 'retry') failures.delete(key);
+    if (outcome !== 'retry') repeats.forgetFailures(key);
     // A key that was added while it was being handled is handled again at once, and that outcome decides whether it is
     // repeated.
-    if (outcome !== 'done' && !waiting.has(key)) addAfter(key, waitOf(key, outcome));
+    if (outcome !== 'done' && !waiting.has(key)) repeats.start(key, outcome);
     next();
-  }
-
-  function waitOf(key: string, outcome: Exclude<Outcome, 'done'>): number {
-    if (outcome !== 'retry') return outcome.afterMs;
-    const backoff = failures.get(key) ?? makeBackoff(firstRetryMs, maxRetryMs, random);
-    failures.set(key, backoff);
-    return backoff.next();
-  }
-
-  function addAfter(key: string, waitMs: number): void {
-    clearTimeout(later.get(key));
-    later.set(key, setTimeout(add, waitMs, key).unref());
   }
 
   return {
@@ -95,7 +81,35 @@ export function makeWorkQueue(options: WorkQueueOptions): WorkQueue {
     close() {
       closed = true;
       waiting.clear();
-      for (const timer of later.values()) clearTimeout(timer);
+      repeats.close();
+    },
+  };
+}
+
+/** The keys that are added again when a time has passed. */
+function makeRepeats(options: Partial<WorkQueueOptions>, add: (key: string) => void) {
+  const { firstRetryMs = 500, maxRetryMs = 60_000, random = Math.random } = options;
+  const timers = new Map<string, NodeJS.Timeout>();
+  const failures = new Map<string, Backoff>();
+  const waitOf = (key: string, outcome: Exclude<Outcome, 'done'>): number => {
+    if (outcome !== 'retry') return outcome.afterMs;
+    const backoff = failures.get(key) ?? makeBackoff(firstRetryMs, maxRetryMs, random);
+    failures.set(key, backoff);
+    return backoff.next();
+  };
+  return {
+    start(key: string, outcome: Exclude<Outcome, 'done'>): void {
+      clearTimeout(timers.get(key));
+      timers.set(key, setTimeout(add, waitOf(key, outcome), key).unref());
+    },
+    cancel(key: string): void {
+      clearTimeout(timers.get(key));
+      timers.delete(key);
+    },
+    /** The next failure of the key waits for the shortest time again. */
+    forgetFailures: (key: string): boolean => failures.delete(key),
+    close(): void {
+      for (const timer of timers.values()) clearTimeout(timer);
     },
   };
 }

@@ -66,9 +66,8 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
   const answerObjects = makeObjectAnswers(parts);
   const shown = parts.index === undefined ? [] : indexGroups(parts.registries !== undefined);
-  const discovery = makeDiscoveryAnswers(groups, shown);
+  const answerDocument = makeDocumentAnswers(parts, groups, shown);
   const indexDiscovery = makeDiscovery([], shown);
-  const openapi = makeOpenapiAnswers(groups);
   return (state) => {
     const { surface } = state;
     if (surface.kind === 'index') {
@@ -93,15 +92,30 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
     }
+    return sendComplete(state, answerDocument(state, surface));
+  };
+}
+
+type DocumentSurface = Exclude<Surface, { kind: 'index' | 'registries' | 'resource' | 'self-review' }>;
+
+/** Makes the function that answers for health, version, OpenAPI and discovery. */
+function makeDocumentAnswers(
+  { clusters, checks, version }: LocalParts,
+  groups: readonly ApiGroup[],
+  shown: readonly ShownGroup[],
+): (state: Authorized, surface: DocumentSurface) => CompleteResponse {
+  const discovery = makeDiscoveryAnswers(groups, shown);
+  const openapi = makeOpenapiAnswers(groups);
+  return (state, surface) => {
     switch (surface.kind) {
       case 'health':
-        return sendComplete(state, healthResponse(surface, state.target.query, parts.checks, state.auditId));
+        return healthResponse(surface, state.target.query, checks, state.auditId);
       case 'version':
-        return sendComplete(state, jsonResponse(versionInfo(parts.version, clusters.store.list()), state.auditId));
+        return jsonResponse(versionInfo(version, clusters.store.list()), state.auditId);
       case 'openapi':
-        return sendComplete(state, openapi(state, surface));
+        return openapi(state, surface);
       case 'discovery':
-        return sendComplete(state, discovery(state, surface));
+        return discovery(state, surface);
       case 'console':
       case 'member':
         throw new Error(`a request of the kind ${surface.kind} was dispatched locally`);

@@ -170,23 +170,13 @@ export function readHubConfig(
     if (parsed === undefined) fault(flag, `"${value}" is not a duration, for example 10s or 1m30s`);
     return parsed ?? 0;
   };
-  const namespaces = listOf(given.secretNamespaces);
-  for (const [flag, values] of [
-    ['--secret-namespaces', namespaces],
-    ['--secret-namespace', listOf(given.secretNamespace)],
-    ['--karmada-namespace', listOf(given.karmadaNamespace)],
-  ] as const) {
-    for (const value of values) if (!namespaceForm.test(value)) fault(flag, `"${value}" is not a namespace name`);
-  }
   const { authorizeVerb = 'real' } = given;
   if (authorizeVerb !== 'real' && authorizeVerb !== 'http') fault('--authorize-verb', 'must be "real" or "http"');
   return Object.freeze({
     kubeconfig: given.hubKubeconfig === undefined ? undefined : resolve(given.hubKubeconfig),
     sources: readSources(given.sources, fault),
-    secretNamespace: given.secretNamespace ?? 'open-cluster-management-credentials',
-    secretNamespaces: namespaces,
+    ...readNamespaces(given, fault),
     managedServiceAccount: given.managedServiceAccount ?? 'cluster-gateway',
-    karmadaNamespace: given.karmadaNamespace ?? 'karmada-cluster',
     ...readAllowedExec(given, fault),
     clusterProxy: readClusterProxy(given, fault),
     memberAddresses: {
@@ -213,6 +203,25 @@ export function readHubConfig(
     collections: given.hubCollections === true,
     works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
+}
+
+function readNamespaces(
+  { secretNamespace, secretNamespaces, karmadaNamespace }: HubInput,
+  fault: Fault,
+): Pick<HubConfig, 'secretNamespace' | 'secretNamespaces' | 'karmadaNamespace'> {
+  const namespaces = listOf(secretNamespaces);
+  for (const [flag, values] of [
+    ['--secret-namespaces', namespaces],
+    ['--secret-namespace', listOf(secretNamespace)],
+    ['--karmada-namespace', listOf(karmadaNamespace)],
+  ] as const) {
+    for (const value of values) if (!namespaceForm.test(value)) fault(flag, `"${value}" is not a namespace name`);
+  }
+  return {
+    secretNamespace: secretNamespace ?? 'open-cluster-management-credentials',
+    secretNamespaces: namespaces,
+    karmadaNamespace: karmadaNamespace ?? 'karmada-cluster',
+  };
 }
 
 function readKarmadaSearch({ karmadaSearch: mode, sources }: HubInput, fault: Fault): KarmadaSearch | undefined {

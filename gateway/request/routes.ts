@@ -149,6 +149,12 @@ function groupSurface(target: ParsedTarget): Surface {
   if (index !== undefined) return subresourceBehind(target, index) ?? index;
   if (name === karmadaSearchGroup && version === gatewayVersion && plural === 'resourceregistries')
     return registriesSurface(target);
+  return apiGroupSurface(target);
+}
+
+/** Documents and objects of the API groups that the gateway serves from memory. */
+function apiGroupSurface({ segments }: ParsedTarget): Surface {
+  const [, name, version, plural, object, subresource] = segments;
   const group = apiGroups.find((each) => each.name === name);
   if (group === undefined) throw notFound();
   if (version === undefined) return { kind: 'discovery', document: 'group', group: group.name };
@@ -156,7 +162,7 @@ function groupSurface(target: ParsedTarget): Surface {
   if (plural === undefined) return { kind: 'discovery', document: 'version', group: group.name };
   const found = group.resources.find((each) => each.plural === plural);
   const inner = found?.subresources.find((each) => each.name === subresource)?.name;
-  if (found === undefined || inner === 'proxy' || target.segments.length > 6) throw notFound();
+  if (found === undefined || inner === 'proxy' || segments.length > 6) throw notFound();
   if (subresource !== undefined && inner === undefined) throw notFound();
   return { kind: 'resource', group: group.name, plural: found.plural, name: object, subresource: inner };
 }

@@ -145,25 +145,10 @@ function compileOne(
   before: Remembered | undefined,
   exec: ExecSettings,
 ): Pick<Remembered, 'spec' | 'planKey'> {
-  const uid = stableUuid([source, registration.key, uidOf(registration.object)]);
   const description = registration.describe();
-  const indexOptions = annotationsOf(registration.object, (key) => key.startsWith('index.portcullis.io/'));
-  const named = isSubdomain(description.originalName);
-  const base = {
-    // An invalid name cannot be used in a path, so it must not occupy the name for other clusters either.
-    name: named ? description.originalName : '',
-    originalName: description.originalName,
-    uid,
-    source,
-    sourceDetail: description.sourceDetail,
-    labels: description.labels,
-    ...registeredAt(registration.object),
-    ...(description.identityExchange === undefined ? {} : { identityExchange: description.identityExchange }),
-    ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
-    ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
-    ...(Object.keys(indexOptions).length === 0 ? {} : { indexOptions }),
-  };
-  const read = attempt(() => (named ? registration.access() : refuseName(description)));
+  const isNamed = isSubdomain(description.originalName);
+  const base = describedSpec(source, registration, description, isNamed);
+  const read = attempt(() => (isNamed ? registration.access() : refuseName(description)));
   const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
   const reported = conditions.length === 0 ? {} : { conditions };
   if (!('access' in read)) {
@@ -174,7 +159,7 @@ function compileOne(
       tls: { ca: undefined, serverName: undefined, insecure: false },
       proxy: undefined,
       credential: undefined,
-      transportKey: digest([uid]),
+      transportKey: digest([base.uid]),
       problem: read,
     };
     return { spec: keep(before, spec), planKey: '' };
@@ -194,6 +179,30 @@ function compileOne(
     problem: undefined,
   };
   return { spec: keep(before, spec), planKey };
+}
+
+/** The fields of a spec that are the same whether or not the cluster can be reached. */
+function describedSpec(
+  source: string,
+  { key, object }: Registration,
+  { originalName, sourceDetail, labels, identityExchange, clusterGateway, indexing }: Description,
+  isNamed: boolean,
+) {
+  const indexOptions = annotationsOf(object, (name) => name.startsWith('index.portcullis.io/'));
+  return {
+    // An invalid name cannot be used in a path, so it must not occupy the name for other clusters either.
+    name: isNamed ? originalName : '',
+    originalName,
+    uid: stableUuid([source, key, uidOf(object)]),
+    source,
+    sourceDetail,
+    labels,
+    ...registeredAt(object),
+    ...(identityExchange === undefined ? {} : { identityExchange }),
+    ...(clusterGateway === undefined ? {} : { clusterGateway }),
+    ...(indexing === undefined ? {} : { indexing }),
+    ...(Object.keys(indexOptions).length === 0 ? {} : { indexOptions }),
+  };
 }
 
 function registeredAt({ metadata: { creationTimestamp } }: HubObject): Pick<ClusterSpec, 'registeredAt'> {

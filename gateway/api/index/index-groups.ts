@@ -83,34 +83,43 @@ export interface ProxyingSurface {
  * that is spelled in a way that no client uses
  */
 export function indexSurface(target: ParsedTarget): IndexSurface | undefined {
-  const { path, segments, starts } = target;
-  const [, group, version, plural, name, question] = segments;
+  const { segments } = target;
+  const [, group, version, plural, name] = segments;
   if (group !== clusterpediaGroup && group !== searchGroup && group !== karmadaSearchGroup) return undefined;
   if (version === undefined) return { kind: 'index', part: 'documents', document: 'group', group };
   if (version !== versions[group]) return undefined;
   if (plural === undefined) return { kind: 'index', part: 'documents', document: 'version', group };
-  const below = (count: number, part: 'resources' | 'proxy' | 'cache'): IndexSurface => ({
-    kind: 'index',
-    part,
-    prefix: path.slice(0, starts[count] ?? path.length).replace(/\/$/, ''),
-    segments: segments.slice(count),
-  });
-  if (group === karmadaSearchGroup) {
-    if (plural === 'search' && name === 'cache') return below(5, 'cache');
-    if (plural === 'search' && name === 'opensearch') throw noOpenSearch();
-    return plural === 'proxying' && question === 'proxy' ? proxyingSurface(target) : undefined;
-  }
-  if (group === clusterpediaGroup) {
-    if (plural === 'resources') return below(4, 'resources');
-    const isCollection = plural === 'collectionresources' && segments.length <= 5;
-    return isCollection ? { kind: 'index', part: 'collections', name } : undefined;
-  }
-  if (plural !== 'indexes') return undefined;
+  if (group === karmadaSearchGroup) return karmadaSurface(target);
+  if (group === searchGroup) return plural === 'indexes' ? indexesSurface(target) : undefined;
+  if (plural === 'resources') return surfaceBelow(target, 4, 'resources');
+  const isCollection = plural === 'collectionresources' && segments.length <= 5;
+  return isCollection ? { kind: 'index', part: 'collections', name } : undefined;
+}
+
+/** @param count number of segments in front of the path in a cluster */
+function surfaceBelow(
+  { path, segments, starts }: ParsedTarget,
+  count: number,
+  part: 'resources' | 'proxy' | 'cache',
+): IndexSurface {
+  const prefix = path.slice(0, starts[count] ?? path.length).replace(/\/$/, '');
+  return { kind: 'index', part, prefix, segments: segments.slice(count) };
+}
+
+function indexesSurface(target: ParsedTarget): IndexSurface | undefined {
+  const [, , , , name, question] = target.segments;
   if (question === undefined) return { kind: 'index', part: 'indexes', name };
   if (name !== 'default') return undefined;
-  if (question === 'proxy') return below(6, 'proxy');
+  if (question === 'proxy') return surfaceBelow(target, 6, 'proxy');
   const found = indexQuestions.find((each) => each === question);
-  return found === undefined || segments.length > 6 ? undefined : { kind: 'index', part: found };
+  return found === undefined || target.segments.length > 6 ? undefined : { kind: 'index', part: found };
+}
+
+function karmadaSurface(target: ParsedTarget): IndexSurface | undefined {
+  const [, , , plural, name, question] = target.segments;
+  if (plural === 'search' && name === 'cache') return surfaceBelow(target, 5, 'cache');
+  if (plural === 'search' && name === 'opensearch') throw noOpenSearch();
+  return plural === 'proxying' && question === 'proxy' ? proxyingSurface(target) : undefined;
 }
 
 function proxyingSurface({ path, segments, starts }: ParsedTarget): ProxyingSurface {

@@ -177,11 +177,8 @@ function labelChoice(label: string): ClusterChoice | undefined {
 export function chooseTypes(
   types: ReadonlyMap<TypeKey, TypeInfo>,
   choice: ClusterChoice,
-): {
-  readonly chosen: readonly ChosenType[];
-  readonly refused: readonly { readonly resource: string; readonly message: string }[];
-} {
-  const refused: { readonly resource: string; readonly message: string }[] = [];
+): { readonly chosen: readonly ChosenType[]; readonly refused: readonly RefusedResource[] } {
+  const refused: RefusedResource[] = [];
   const chosen: ChosenType[] = [];
   for (const [key, type] of types) {
     const found = choiceFor(type, choice);
@@ -204,16 +201,22 @@ export function chooseTypes(
         filter: isForRights ? {} : left.filter,
       });
   }
-  for (const named of choice.resources) {
-    const { group, resource } = named;
-    if (choice.isDefault === true || resource === '*' || group === '*' || types.has(typeKey(named))) continue;
-    if ([...types.values()].some((type) => isNamed(type, named))) continue;
-    refused.push({
-      resource: typeKey({ group, resource }),
-      message: 'the cluster does not serve it with list and watch',
-    });
-  }
-  return { chosen, refused };
+  return { chosen, refused: [...refused, ...notServed(types, choice)] };
+}
+
+interface RefusedResource {
+  readonly resource: string;
+  readonly message: string;
+}
+
+/** The resources that somebody named and that the cluster does not serve. */
+function notServed(types: ReadonlyMap<TypeKey, TypeInfo>, choice: ClusterChoice): RefusedResource[] {
+  if (choice.isDefault === true) return [];
+  const served = [...types.values()];
+  return choice.resources
+    .filter(({ group, resource }) => resource !== '*' && group !== '*')
+    .filter((named) => !types.has(typeKey(named)) && !served.some((type) => isNamed(type, named)))
+    .map((named) => ({ resource: typeKey(named), message: 'the cluster does not serve it with list and watch' }));
 }
 
 const keptWhole = 'it is kept whole, since it decides access; an option would narrow it, so it is not shown';

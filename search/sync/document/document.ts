@@ -50,22 +50,7 @@ export function makeDocumentReader(options: DocumentOptions): DocumentReader {
   const header = { apiVersion: member('apiVersion', apiVersion), kind: member('kind', type.kind) };
   const named = member(clusterAnnotation, cluster);
   const lacking = member(ownAnnotations.pruned, pruned.join());
-  return {
-    read(raw) {
-      if (!isUtf8(raw)) throw malformed();
-      let bytes = raw;
-      for (let repeats = 0; ; repeats += 1) {
-        try {
-          return readOnce(bytes);
-        } catch (error) {
-          if (!(error instanceof Repeated) || repeats === maxRepeats) {
-            throw error instanceof Repeated ? new MalformedAnswer('an object with repeated keys') : error;
-          }
-          bytes = Buffer.concat([bytes.subarray(0, error.start), bytes.subarray(error.end)]);
-        }
-      }
-    },
-  };
+  return { read: (raw) => readWithoutRepeats(raw, readOnce) };
 
   function readOnce(bytes: Buffer): RowWrite {
     const pass = new DocumentPass(bytes, isPartial);
@@ -102,6 +87,21 @@ export function makeDocumentReader(options: DocumentOptions): DocumentReader {
       terms: pass.terms,
       raw: pass.write(missing.join(), annotations.join(), isReplaced ? '"1"' : undefined),
     };
+  }
+}
+
+/** Calls `read` again for each repeated key that it finds, with the bytes of that key and its value removed. */
+function readWithoutRepeats(raw: Buffer, read: (bytes: Buffer) => RowWrite): RowWrite {
+  if (!isUtf8(raw)) throw malformed();
+  let bytes = raw;
+  for (let repeats = 0; ; repeats += 1) {
+    try {
+      return read(bytes);
+    } catch (error) {
+      if (!(error instanceof Repeated)) throw error;
+      if (repeats === maxRepeats) throw new MalformedAnswer('an object with repeated keys');
+      bytes = Buffer.concat([bytes.subarray(0, error.start), bytes.subarray(error.end)]);
+    }
   }
 }
 
