@@ -2,6 +2,7 @@
 // users of cluster-gateway know; it is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
+import { defaultCollectionsLease } from '../gateway/config/controllers/collections-config.ts';
 import { defaultClusterpediaNamespace } from '../gateway/config/controllers/import-config.ts';
 import { defaultWorksExecutor, defaultWorksLease } from '../gateway/config/controllers/works-config.ts';
 import { sourceNames } from '../gateway/config/source-names.ts';
@@ -121,7 +122,11 @@ function addImportFlags(command: Command): void {
   command
     .option(
       '--hub-collections',
-      'collections of the index may be defined by CollectionResource objects (index.portcullis.io) of the hub',
+      'collections of the index may be defined by CollectionResource objects (index.portcullis.io) of the hub, whose status is written',
+    )
+    .option(
+      '--collections-lease <ns/name>',
+      `Lease of the replica that writes their status (default: ${defaultCollectionsLease})`,
     )
     .option(
       '--import-policies',

@@ -7,8 +7,9 @@ import type { ImportedClusters } from './clusters/cluster-facts.ts';
 import { defaultLeaseTiming, startElection, type Election } from '../controllers/leader/lease.ts';
 import { startPolicyControllers } from './policy-controllers.ts';
 import type { ControllerLog } from '../controllers/queue/logged-queue.ts';
-import { startRegistryControllers } from './registries/registry-controllers.ts';
-import type { IndexedRegistries } from './registries/registry-status.ts';
+import { collectionStatus, type IndexedCollections } from './collections/collection-status.ts';
+import { registryStatus, type IndexedRegistries } from './registries/registry-status.ts';
+import { startStatusControllers } from './status-controllers.ts';
 
 /** The Lease of the process that writes the status of ResourceRegistries. */
 const registryLease = 'portcullis-karmada-search';
@@ -19,6 +20,8 @@ export interface ImportOptions {
   readonly policies: PolicyImports | undefined;
   /** Undefined: Karmada's ResourceRegistries are not looked after. */
   readonly registries: RegistryImports | undefined;
+  /** Undefined: the status of CollectionResources is not written. */
+  readonly collections: CollectionImports | undefined;
   readonly log: ControllerLog;
   /** Factor for the Leases' times; below 1 in tests, otherwise 1. */
   readonly timeScale: number;
@@ -41,13 +44,20 @@ export interface RegistryImports {
   readonly indexed: IndexedRegistries;
 }
 
+/** What the status of CollectionResources is written with. */
+export interface CollectionImports {
+  /** The Lease by which replicas elect the one that writes. */
+  readonly lease: { readonly namespace: string; readonly name: string };
+  readonly indexed: IndexedCollections;
+}
+
 export interface Imports {
   /** Ends the controllers and releases the Leases. */
   close(): Promise<void>;
 }
 
 /** Starts at once; the hub is asked in the background. */
-export function startImports({ client, policies, registries, log, timeScale }: ImportOptions): Imports {
+export function startImports({ client, policies, registries, collections, log, timeScale }: ImportOptions): Imports {
   const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
   const identity = `${hostname()}_${randomUUID()}`;
   const elect = (namespace: string, name: string, lead: () => () => void): Election => {
@@ -82,7 +92,13 @@ export function startImports({ client, policies, registries, log, timeScale }: I
   }
   if (registries !== undefined) {
     const { namespace, indexed } = registries;
-    elections.push(elect(namespace, registryLease, () => startRegistryControllers({ client, log, indexed })));
+    const subject = registryStatus(indexed);
+    elections.push(elect(namespace, registryLease, () => startStatusControllers({ client, log, subject })));
+  }
+  if (collections !== undefined) {
+    const { lease, indexed } = collections;
+    const subject = collectionStatus(indexed);
+    elections.push(elect(lease.namespace, lease.name, () => startStatusControllers({ client, log, subject })));
   }
   return { close: async () => void (await Promise.all(elections.map((election) => election.close()))) };
 }

@@ -10,6 +10,8 @@ import { parseRange } from '../../lib/text/ip-address.ts';
 import { execLineFault } from '../../cache/sources/objects/allowed-exec.ts';
 import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
+import { collectionsFileFields, readCollectionsConfig } from './controllers/collections-config.ts';
+import type { CollectionsConfig } from './controllers/collections-config.ts';
 import { importFileFields, readImportConfig } from './controllers/import-config.ts';
 import type { ImportConfig } from './controllers/import-config.ts';
 import { readWorksConfig, worksFileFields } from './controllers/works-config.ts';
@@ -73,8 +75,8 @@ export interface HubConfig {
    * serves them, and writes their status. Undefined or absent: they are not read.
    */
   readonly karmadaSearch?: KarmadaSearch | undefined;
-  /** Whether CollectionResource objects of the hub define collections of the index. */
-  readonly collections?: boolean;
+  /** Settings of CollectionResource objects; undefined or absent when they define no collections of the index. */
+  readonly collections?: CollectionsConfig | undefined;
   /** Settings of import policies; undefined or absent when they are off. */
   readonly imports?: ImportConfig | undefined;
   /** Settings for executing ManifestWorks; undefined or absent when works are not executed. */
@@ -128,7 +130,7 @@ export const hubFileFields = {
   servingSecret: text,
   servingNames: text,
   apiServices: text,
-  hubCollections: z.boolean().optional(),
+  ...collectionsFileFields,
   ...importFileFields,
   ...worksFileFields,
 };
@@ -200,7 +202,7 @@ export function readHubConfig(
     serving: readSharedServing(given, fault),
     karmadaSearch: readKarmadaSearch(given, fault),
     imports: readImportConfig(given, fault),
-    collections: given.hubCollections === true,
+    collections: readCollectionsConfig(given, fault),
     works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
 }

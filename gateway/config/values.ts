@@ -41,3 +41,16 @@ export type Given<Fields extends z.ZodRawShape> = Readonly<z.input<z.ZodObject<F
 export function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
+
+/** Where a Lease is on the hub. */
+export interface LeaseName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Reads `NAMESPACE/NAME`, the value of the flag; `fault` is called when it is something else. */
+export function readLease(flag: string, text: string, fault: Fault): LeaseName {
+  const [namespace = '', name = '', ...rest] = text.split('/');
+  if (namespace === '' || name === '' || rest.length > 0) fault(flag, `"${text}" is not NAMESPACE/NAME`);
+  return { namespace, name };
+}

@@ -1,18 +1,24 @@
 // Follows the CollectionResource objects of the hub, which define collections of the index.
-import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { startReflector } from '../../cache/hub/reflector.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { collectionGroup, collectionPlural, collectionVersion } from '../../import/collections/collection-status.ts';
 import { readDefinition } from '../../search/api/collections/definitions.ts';
 import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import type { Log } from '../operations/log.ts';
 
-const resource = { group: 'index.portcullis.io', version: 'v1alpha1', resource: 'collectionresources' } as const;
+const resource = { group: collectionGroup, version: collectionVersion, resource: collectionPlural };
 
 /** The collections that objects of the hub define. */
 export interface HubCollections {
   /** The present collections, sorted by name. The same array is returned until an object on the hub changes. */
   current(): readonly CollectionDefinition[];
   close(): void;
+}
+
+/** Reads the definition in a CollectionResource. @throws Error that says what is wrong with it */
+export function definitionOf(object: HubObject): CollectionDefinition {
+  return readDefinition(object.metadata.name, fieldOf(object, 'resourceTypes'));
 }
 
 /** Starts to watch CollectionResource objects on the hub. Returns at once, when no collection is known yet. */
@@ -22,7 +28,7 @@ export function startHubCollections(client: HubClient, log: Log): HubCollections
     current = [...reflector.objects.values()]
       .flatMap((object) => {
         try {
-          return readDefinition(object.metadata.name, fieldOf(object, 'resourceTypes'));
+          return definitionOf(object);
         } catch (error) {
           const fault = error instanceof Error ? error.message : 'it cannot be read';
           log.warn({ collection: object.metadata.name, fault }, 'a CollectionResource of the hub cannot be used');

@@ -136,7 +136,7 @@ function startIndexOf(parts: SharedParts): GatewayIndex | undefined {
 function startCollectionsOf({ options, hub }: SharedParts): () => readonly CollectionDefinition[] {
   const { config, log, closers } = options;
   const own = config.index?.collections ?? [];
-  if (hub === undefined || config.hub?.collections !== true) return () => own;
+  if (hub === undefined || config.hub?.collections === undefined) return () => own;
   const ofHub = startHubCollections(hub.client, log);
   closers.push(() => ofHub.close());
   return () => [...own, ...ofHub.current()];

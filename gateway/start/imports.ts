@@ -1,5 +1,5 @@
-// Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries) where the
-// configuration asks for them, and tells them what the gateway knows of the clusters.
+// Starts the controllers that write to the hub (import policies, the status of Karmada's ResourceRegistries and of
+// CollectionResources) where the configuration asks for them, and tells them what the gateway knows of the clusters.
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
@@ -7,6 +7,7 @@ import type { ClusterFacts, ImportedClusters, SyncedType } from '../../import/cl
 import { startImports } from '../../import/start.ts';
 import type { Imports } from '../../import/start.ts';
 import type { ClusterState, TypeState } from '../../search/sync/sync-types.ts';
+import { indexedCollections } from './collections.ts';
 import type { GatewayIndex } from './gateway-index.ts';
 import { indexedRegistries } from './registries.ts';
 import type { SharedParts } from './shared-parts.ts';
@@ -20,13 +21,15 @@ export function startImportsOf(
   index: GatewayIndex | undefined,
 ): Imports | undefined {
   const { config, log, closers } = options;
-  const { imports: settings, karmadaSearch, karmadaNamespace: namespace } = config.hub ?? {};
+  const { imports: settings, karmadaSearch, karmadaNamespace: namespace, collections } = config.hub ?? {};
   const writesRegistries = karmadaSearch === 'replace' && index !== undefined;
-  if (hub === undefined || (settings === undefined && !writesRegistries)) return undefined;
+  const writesCollections = collections !== undefined && index !== undefined;
+  if (hub === undefined || (settings === undefined && !writesRegistries && !writesCollections)) return undefined;
   const imports = startImports({
     client: hub.client,
     policies: settings && { ...settings, clusters: index && importedClusters(store, index) },
     registries: writesRegistries ? { namespace: namespace!, indexed: indexedRegistries(store, index) } : undefined,
+    collections: writesCollections ? { ...collections, indexed: indexedCollections(index) } : undefined,
     log,
     timeScale: config.timeScale,
   });

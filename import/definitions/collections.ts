@@ -1,6 +1,15 @@
 // Defines CollectionResource, whose objects say which types a collection of the index has. The fields are those of
 // Clusterpedia's type of that name. The API group is another one, since an aggregated API serves clusterpedia.io.
-import { definitionOf, list, record, text, type CustomResourceDefinition } from './schema.ts';
+import { collectionGroup, collectionPlural, collectionVersion } from '../collections/collection-status.ts';
+import {
+  conditionColumn,
+  conditions,
+  definitionOf,
+  list,
+  record,
+  text,
+  type CustomResourceDefinition,
+} from './schema.ts';
 
 const resourceType = record(
   {
@@ -13,12 +22,14 @@ const resourceType = record(
 );
 
 export const collectionDefinition: CustomResourceDefinition = definitionOf({
-  group: 'index.portcullis.io',
-  version: 'v1alpha1',
+  group: collectionGroup,
+  version: collectionVersion,
   kind: 'CollectionResource',
-  plural: 'collectionresources',
+  plural: collectionPlural,
+  columns: [conditionColumn('Accepted', 'status'), conditionColumn('Indexed', 'status')],
   fields: { resourceTypes: list(resourceType, { minItems: 1, maxItems: 256 }) },
   required: ['resourceTypes'],
+  status: record({ conditions }),
   validations: [
     {
       rule: "!(self.metadata.name in ['any', 'workloads', 'kuberesources'])",

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { until } from '../../cache/hub/hub.fixture.ts';
 import { FakeHub } from '../../controllers/fake-hub.fixture.ts';
-import { startRegistryControllers } from './registry-controllers.ts';
-import type { RegisteredCluster } from './registry-status.ts';
+import { startStatusControllers } from '../status-controllers.ts';
+import { registryStatus, type RegisteredCluster } from './registry-status.ts';
 
 const registriesOf = 'resourceregistries.search.karmada.io';
 const type = { group: 'search.karmada.io', versions: ['stored'], resource: 'resourceregistries' };
@@ -14,17 +14,17 @@ function start(t: TestContext, hub: FakeHub) {
   const listeners = new Set<() => void>();
   const logged: string[] = [];
   const note = (fields: object, message: string): void => void logged.push(`${JSON.stringify(fields)} ${message}`);
-  const end = startRegistryControllers({
+  const end = startStatusControllers({
     client: hub,
     log: { info: note, warn: note, error: note },
     timing: { missingPollMs: 20, firstBackoffMs: 5, maxBackoffMs: 20 },
-    indexed: {
+    subject: registryStatus({
       clusters: () => clusters,
       onChange(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);
       },
-    },
+    }),
   });
   t.after(end);
   return {

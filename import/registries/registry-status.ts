@@ -1,7 +1,15 @@
 // The status of Karmada's ResourceRegistries. Karmada declares conditions and writes none, so types and reasons are
 // ours: `Accepted` says whether the spec is in effect, `Indexed` whether everything that it selects can be found.
-import type { Registry, RegisteredResource } from '../../cache/sources/objects/karmada-registries.ts';
+import {
+  readRegistry,
+  registryGroup,
+  registryPlural,
+  storedRegistryVersion,
+  type RegisteredResource,
+  type Registry,
+} from '../../cache/sources/objects/karmada-registries.ts';
 import type { Finding } from '../../controllers/conditions.ts';
+import type { StatusSubject } from '../status-controllers.ts';
 
 /** A cluster that a registry selects. */
 export interface RegisteredCluster {
@@ -21,8 +29,21 @@ export interface IndexedRegistries {
 /** How many clusters a message names at most. */
 const mostNamed = 10;
 
+/** The status of ResourceRegistries, as it is written from what the index has. */
+export function registryStatus(indexed: IndexedRegistries): StatusSubject {
+  return {
+    kind: 'ResourceRegistry',
+    resource: { group: registryGroup, version: storedRegistryVersion, resource: registryPlural },
+    findings(object) {
+      const registry = readRegistry(object);
+      return findingsOf(registry, indexed.clusters(object.metadata.name, registry.resources));
+    },
+    onChange: (listener) => indexed.onChange(listener),
+  };
+}
+
 /** What the conditions of a registry say now. @param clusters those that it selects */
-export function findingsOf({ refusal }: Registry, clusters: readonly RegisteredCluster[]): readonly Finding[] {
+function findingsOf({ refusal }: Registry, clusters: readonly RegisteredCluster[]): readonly Finding[] {
   if (refusal !== undefined) {
     const indexed = { type: 'Indexed', status: 'False', reason: 'NotAccepted', message: 'nothing is indexed' } as const;
     return [{ type: 'Accepted', status: 'False', ...refusal }, indexed];

@@ -104,7 +104,8 @@ test('what a value says arrives in the configuration', async () => {
       prune: ["pods{fields=spec.containers[].env metadata.annotations['a.io/b']}"],
     },
   ]);
-  assert.deepEqual([shared!.hub!.collections, imports!.hub!.collections], [true, false]);
+  const lease = { namespace: 'portcullis', name: 'portcullis-collections' };
+  assert.deepEqual([shared!.hub!.collections, imports!.hub!.collections], [{ lease }, undefined]);
   assert.deepEqual(shared!.index!.store, {
     url:
       'postgres://portcullis@fleet-rw.databases.svc:5432/portcullis?sslmode=verify-full&sslrootcert=/etc/portcullis/index-store-ca/ca.crt' +

@@ -131,6 +131,7 @@ indexRules:
 {{- end }}
 {{- if .Values.index.collections }}
 - --hub-collections
+- --collections-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-collections
 {{- end }}
 {{- with .Values.index.maxBytes }}
 - --index-max-bytes={{ . }}

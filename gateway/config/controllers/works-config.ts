@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { splitAccountName, accountUserName } from '../../../auth/callers/reserved.ts';
 import type { AccountName } from '../../../auth/callers/reserved.ts';
 import { parseDuration } from '../../../lib/duration.ts';
-import { listOf } from '../values.ts';
-import type { Fault } from '../values.ts';
+import { listOf, readLease } from '../values.ts';
+import type { Fault, LeaseName } from '../values.ts';
 
 /** Settings for executing ManifestWorks. */
 export interface WorksConfig {
   /** The Lease by which replicas elect the one that executes works. */
-  readonly lease: { readonly namespace: string; readonly name: string };
+  readonly lease: LeaseName;
   /**
    * Names of ManagedClusterSets; works of their clusters are executed. An annotation of a ManagedCluster, where it
    * exists, decides instead.
@@ -97,7 +97,7 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
   if (inPodHub && hubUrl === undefined)
     fault('--works-hub-url', 'must be given in a pod: the address of the hub as clusters see it');
   return Object.freeze({
-    lease: readLease(given.worksLease ?? defaultWorksLease, fault),
+    lease: readLease('--works-lease', given.worksLease ?? defaultWorksLease, fault),
     clusterSets: listOf(given.worksClusterSets),
     defaultExecutor: readExecutor(given.worksDefaultExecutor ?? defaultWorksExecutor, fault),
     hubUrl,
@@ -106,12 +106,6 @@ export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fau
     holdOnDenied: given.worksHoldOnDenied ?? false,
     rawJson: given.worksRawFeedback ?? false,
   });
-}
-
-function readLease(text: string, fault: Fault): WorksConfig['lease'] {
-  const [namespace = '', name = '', ...rest] = text.split('/');
-  if (namespace === '' || name === '' || rest.length > 0) fault('--works-lease', `"${text}" is not NAMESPACE/NAME`);
-  return { namespace, name };
 }
 
 function readExecutor(text: string, fault: Fault): WorksConfig['defaultExecutor'] {

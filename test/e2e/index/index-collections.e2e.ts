@@ -41,7 +41,10 @@ before(async () => {
         apiVersion: `${rbac}/v1`,
         kind: 'ClusterRole',
         metadata: { name: role },
-        rules: [{ apiGroups: ['index.portcullis.io'], resources: ['collectionresources'], verbs: ['list', 'watch'] }],
+        rules: [
+          { apiGroups: ['index.portcullis.io'], resources: ['collectionresources'], verbs: ['list', 'watch'] },
+          { apiGroups: ['index.portcullis.io'], resources: ['collectionresources/status'], verbs: ['patch'] },
+        ],
       },
       {
         apiVersion: `${rbac}/v1`,
@@ -50,11 +53,35 @@ before(async () => {
         roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
         subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
       },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'Role',
+        metadata: { name: role, namespace: gatewayAccount.namespace },
+        rules: [
+          { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+          {
+            apiGroups: ['coordination.k8s.io'],
+            resources: ['leases'],
+            resourceNames: [role],
+            verbs: ['get', 'update'],
+          },
+        ],
+      },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'RoleBinding',
+        metadata: { name: role, namespace: gatewayAccount.namespace },
+        roleRef: { apiGroup: rbac, kind: 'Role', name: role },
+        subjects: [{ kind: 'ServiceAccount', ...gatewayAccount }],
+      },
       clusterSecret(plane.member('m1')),
       clusterSecret(plane.member('m2')),
     ],
     gateway: {
-      args: ['--hub-collections', '--index-resources', 'configmaps,networkpolicies.networking.k8s.io,services'],
+      args: [
+        ...['--hub-collections', '--collections-lease', `${gatewayAccount.namespace}/${role}`],
+        ...['--index-resources', 'configmaps,networkpolicies.networking.k8s.io,services'],
+      ],
       config: { indexCollections: [{ name: 'from-file', resourceTypes: [{ group: '', resource: 'services' }] }] },
     },
   });
@@ -113,6 +140,40 @@ test('objects of the hub and the configuration file define collections, and edit
   const refused = await all.site.hub.request('POST', definitions, collection('workloads', maps));
   assert.equal(refused.status, 422, refused.body);
   assert.match(refused.body, /are built in/);
+});
+
+/** Condition, status, reason and message of a definition, as kubectl and a person see them. */
+async function said(name: string, type: string): Promise<string> {
+  const { status, body } = await all.site.hub.request('GET', `${definitions}/${name}`);
+  assert.equal(status, 200, body);
+  const object = JSON.parse(body) as { status?: { conditions?: Readonly<Record<string, string>>[] } };
+  const found = object.status?.conditions?.find((each) => each['type'] === type);
+  return found === undefined ? '' : `${found['status']} ${found['reason']} ${found['message']}`.trimEnd();
+}
+
+test('the status of a definition says which types are indexed and which no cluster has, and nothing rewrites it', async () => {
+  const gadgets = { group: 'example.io', resource: 'gadgets' };
+  await all.site.hub.apply(collection('some', maps, gadgets, policies), collection('wrong', { resource: 'Pods' }));
+  await eventually(
+    'the type that no cluster has',
+    async () => (await said('some', 'Indexed')) === 'False UnknownTypes indexed of no cluster: gadgets.example.io',
+    { timeoutMs: 30_000, everyMs: 100 },
+  );
+  assert.equal(await said('some', 'Accepted'), 'True Accepted');
+  await eventually('net is complete', async () => (await said('net', 'Indexed')) === 'True Complete');
+  await eventually('what is wrong', async () =>
+    (await said('wrong', 'Accepted')).startsWith('False InvalidDefinition resourceTypes[0].resource is no plural name'),
+  );
+  const version = async (): Promise<string> => (await all.site.hub.request('GET', `${definitions}/net`)).body;
+  const before = await version();
+  await m1.apply(configMap('m1-more'));
+  await eventually('the index has it', async () => (await items('net?names=m1-more')).length === 1);
+  await all.site.hub.apply(collection('some', maps));
+  await eventually('an edit is told', async () => (await said('some', 'Indexed')) === 'True Complete');
+  assert.equal(await version(), before);
+  for (const name of ['some', 'wrong'])
+    assert.equal((await all.site.hub.request('DELETE', `${definitions}/${name}`)).status, 200);
+  await m1.request('DELETE', '/api/v1/namespaces/team-a/configmaps/m1-more');
 });
 
 test('kubectl watches a collection: objects of all its types as they come and go', async () => {

@@ -1,0 +1,26 @@
+// What the status of CollectionResources is made of: which types of a definition are in the index.
+import type { CollectionType, IndexedCollections } from '../../import/collections/collection-status.ts';
+import type { AskedType } from '../../search/api/plan-question.ts';
+import type { TypeState } from '../../search/sync/sync-types.ts';
+import { definitionOf } from '../hub/hub-collections.ts';
+import type { GatewayIndex } from './gateway-index.ts';
+
+/** How far the index is with the types of collections. */
+export function indexedCollections(index: GatewayIndex): IndexedCollections {
+  return {
+    types(object) {
+      const { resourceTypes } = definitionOf(object);
+      const chosen = index.state()?.flatMap(({ types }) => types.filter(({ isChosen }) => isChosen));
+      return chosen && resourceTypes.map((type) => stateOf(type, chosen));
+    },
+    onChange: (listener) => index.onChange(listener),
+  };
+}
+
+function stateOf({ group, resource }: AskedType, chosen: readonly TypeState[]): CollectionType {
+  const meant = chosen.filter(
+    ({ type }) => (group === '*' || type.group === group) && (resource === '*' || type.resource === resource),
+  );
+  const is = meant.length === 0 ? 'unknown' : meant.every(({ isWhole }) => isWhole) ? 'indexed' : 'listing';
+  return { name: group === '' ? resource : `${resource}.${group}`, is };
+}

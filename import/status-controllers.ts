@@ -1,0 +1,73 @@
+// Writes conditions into the status of the hub's objects of one kind, whenever one of them or what they are about has
+// changed.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubClient, HubObject } from '../cache/hub/hub-types.ts';
+import { startReflector } from '../cache/hub/reflector.ts';
+import type { ReflectorTiming } from '../cache/hub/reflector-types.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../controllers/conditions.ts';
+import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
+import { isDeleting, type ResourceType } from '../controllers/objects.ts';
+import { makeQueue, type ControllerLog } from '../controllers/queue/logged-queue.ts';
+
+/** The objects whose status is written, and what it says. */
+export interface StatusSubject {
+  readonly kind: string;
+  readonly resource: ResourceType;
+  /** What the conditions of an object say now. */
+  findings(object: HubObject): readonly Finding[];
+  /** Calls the listener when that may have changed. Returns a function that removes the listener. */
+  onChange(listener: () => void): () => void;
+}
+
+export interface StatusControllersOptions {
+  readonly client: HubClient;
+  readonly log: ControllerLog;
+  readonly subject: StatusSubject;
+  readonly timing?: Partial<ReflectorTiming>;
+}
+
+const missingPollMs = 5_000;
+/** A right that was granted is noticed within this time. */
+const maxBackoffMs = 5_000;
+/** Changes of the index come in crowds, and one status tells them together. */
+const gatherMs = 500;
+
+/** Starts it; the function it returns ends it. */
+export function startStatusControllers({ client, log, subject, timing }: StatusControllersOptions): () => void {
+  const { kind, resource } = subject;
+  const writer = makeHubWriter(client);
+  let gathering: NodeJS.Timeout | undefined;
+  const objects = startReflector({
+    client,
+    resource,
+    timing: { missingPollMs, maxBackoffMs, ...timing },
+    onChange: (changes) => {
+      for (const { object } of changes) queue.add(object.metadata.name);
+    },
+    onState: ({ fault }) => {
+      if (fault !== undefined) log.warn({ fault: fault.message }, `${kind} objects of the hub cannot be read`);
+    },
+    onError: (error) => log.error({ err: error }, `an object of kind ${kind} could not be handled`),
+  });
+  const queue = makeQueue(kind, 'import', log, async (name) => {
+    const object = objects.objects.get(name);
+    if (object === undefined || isDeleting(object)) return 'done';
+    const before = conditionsOf(object);
+    const conditions = withConditions(before, subject.findings(object), generationOf(object));
+    if (!isDeepStrictEqual(before, conditions))
+      await writer.patch(resource, object, { status: { conditions } }, '/status');
+    return 'done';
+  });
+  const unsubscribe = subject.onChange(() => {
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      for (const name of objects.objects.keys()) queue.add(name);
+    }, gatherMs).unref();
+  });
+  return () => {
+    unsubscribe();
+    clearTimeout(gathering);
+    queue.close();
+    objects.close();
+  };
+}
