@@ -47,6 +47,8 @@ export interface WorksSite {
 
 export interface WorksSiteOptions extends Partial<ControlPlaneOptions> {
   readonly gateway?: Partial<GatewayOptions>;
+  /** Members whose works the gateway does not execute. Default none. */
+  readonly unchosen?: readonly string[];
 }
 
 export async function startWorksSite(options: WorksSiteOptions = {}): Promise<WorksSite> {
@@ -68,7 +70,8 @@ export async function startWorksSite(options: WorksSiteOptions = {}): Promise<Wo
     await applyCustomResources(hub);
     await hub.apply(...gatewayAccess(), ...workAccess(), definition('manifestworks'));
     await serves(hub, `/apis/${work}/v1/manifestworks`);
-    for (const member of members) await prepareMember(hub, member);
+    for (const member of members)
+      await prepareMember(hub, member, options.unchosen?.includes(member.name) === true ? {} : chosen);
     const kubeconfig = await accountKubeconfig(hub, path.join(plane.dir, 'hub-gateway.kubeconfig'));
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
