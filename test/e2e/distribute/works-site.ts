@@ -112,21 +112,31 @@ export function gatewayAudit({ dataDir }: GatewayProcess): readonly Json[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
-/** Registers the member, chooses it, and gives gateway and default executor their rights there. */
-export async function prepareMember(hub: Member, member: Member, annotations: object = chosen): Promise<void> {
+/** Registers a cluster on the hub. */
+export async function registerCluster(
+  hub: Member,
+  cluster: Parameters<typeof clusterSecret>[0],
+  metadata: object = { annotations: chosen },
+): Promise<void> {
+  const { name, url, caPem } = cluster;
   await hub.apply(
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: member.name } },
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
     {
       apiVersion: 'cluster.open-cluster-management.io/v1',
       kind: 'ManagedCluster',
-      metadata: { name: member.name, annotations },
+      metadata: { ...metadata, name },
       spec: {
         hubAcceptsClient: true,
-        managedClusterClientConfigs: [{ url: member.url, caBundle: Buffer.from(member.caPem).toString('base64') }],
+        managedClusterClientConfigs: [{ url, caBundle: Buffer.from(caPem).toString('base64') }],
       },
     },
-    clusterSecret(member),
+    clusterSecret(cluster),
   );
+}
+
+/** Registers the member, chooses it, and gives gateway and default executor their rights there. */
+export async function prepareMember(hub: Member, member: Member, annotations: object = chosen): Promise<void> {
+  await registerCluster(hub, member, { annotations });
   await member.apply(definition('appliedmanifestworks'));
   await serves(member, `/apis/${work}/v1/appliedmanifestworks`);
   await member.apply(
