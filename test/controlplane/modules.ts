@@ -161,5 +161,13 @@ export function goModules(): readonly GoModule[] {
       programs: ['proxy-server', 'proxy-agent'],
       coldBuild: 'about 2 minutes on two cores',
     },
+    {
+      name: 'ocm',
+      folder: 'clients/ocm',
+      target: '.',
+      ldflags: [],
+      programs: ['ocm-work-agent', 'ocm-work-hub', 'ocm-placement'],
+      coldBuild: 'about 5 minutes on two cores',
+    },
   ];
 }

@@ -90,7 +90,7 @@ export function gatewayAccess(): readonly object[] {
  * A member as cluster-gateway's Secret: address and CA of its API server, credential of the gateway's own user there.
  */
 export function clusterSecret(
-  member: Member,
+  member: Pick<Member, 'name' | 'url' | 'caPem' | 'gatewayToken'>,
   metadata: { readonly labels?: object; readonly annotations?: object } = {},
 ): object {
   return {

@@ -47,6 +47,8 @@ export interface WorksSite {
 
 export interface WorksSiteOptions extends Partial<ControlPlaneOptions> {
   readonly gateway?: Partial<GatewayOptions>;
+  /** Members whose works the gateway does not execute. Default none. */
+  readonly unchosen?: readonly string[];
 }
 
 export async function startWorksSite(options: WorksSiteOptions = {}): Promise<WorksSite> {
@@ -68,7 +70,8 @@ export async function startWorksSite(options: WorksSiteOptions = {}): Promise<Wo
     await applyCustomResources(hub);
     await hub.apply(...gatewayAccess(), ...workAccess(), definition('manifestworks'));
     await serves(hub, `/apis/${work}/v1/manifestworks`);
-    for (const member of members) await prepareMember(hub, member);
+    for (const member of members)
+      await prepareMember(hub, member, options.unchosen?.includes(member.name) === true ? {} : chosen);
     const kubeconfig = await accountKubeconfig(hub, path.join(plane.dir, 'hub-gateway.kubeconfig'));
     const authority = await createAuthority('portcullis-serving-ca');
     const startGateway = async (further: Partial<GatewayOptions> = {}): Promise<GatewayProcess> => {
@@ -109,21 +112,31 @@ export function gatewayAudit({ dataDir }: GatewayProcess): readonly Json[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
-/** Registers the member, chooses it, and gives gateway and default executor their rights there. */
-export async function prepareMember(hub: Member, member: Member, annotations: object = chosen): Promise<void> {
+/** Registers a cluster on the hub. */
+export async function registerCluster(
+  hub: Member,
+  cluster: Parameters<typeof clusterSecret>[0],
+  metadata: object = { annotations: chosen },
+): Promise<void> {
+  const { name, url, caPem } = cluster;
   await hub.apply(
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: member.name } },
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
     {
       apiVersion: 'cluster.open-cluster-management.io/v1',
       kind: 'ManagedCluster',
-      metadata: { name: member.name, annotations },
+      metadata: { ...metadata, name },
       spec: {
         hubAcceptsClient: true,
-        managedClusterClientConfigs: [{ url: member.url, caBundle: Buffer.from(member.caPem).toString('base64') }],
+        managedClusterClientConfigs: [{ url, caBundle: Buffer.from(caPem).toString('base64') }],
       },
     },
-    clusterSecret(member),
+    clusterSecret(cluster),
   );
+}
+
+/** Registers the member, chooses it, and gives gateway and default executor their rights there. */
+export async function prepareMember(hub: Member, member: Member, annotations: object = chosen): Promise<void> {
+  await registerCluster(hub, member, { annotations });
   await member.apply(definition('appliedmanifestworks'));
   await serves(member, `/apis/${work}/v1/appliedmanifestworks`);
   await member.apply(

@@ -1,0 +1,121 @@
+// What one cluster and the hub show of some works: status, records and objects, without what no two clusters can have
+// in common. Two pictures of the same works by different agents are compared field by field.
+import { appliedWorkPath, read, workPath, type Json } from '../e2e/distribute/works-site.ts';
+import type { Member } from '../controlplane/fixture.ts';
+
+/** One of the two clusters that execute the same works. */
+export interface Side {
+  readonly hub: Member;
+  readonly member: Member;
+  readonly hubHash: string;
+}
+
+/** What a picture shows. */
+export interface Shown {
+  /** Names of ManifestWorks. */
+  readonly works: readonly string[];
+  /** Paths of objects in the cluster. */
+  readonly objects: readonly string[];
+}
+
+export async function takePicture({ hub, member, hubHash }: Side, { works, objects }: Shown): Promise<Json> {
+  const picture: Json = { works: {}, records: {}, objects: {} };
+  for (const name of works) {
+    picture.works[name] = shownWork(await read(hub, workPath(name, member.name)));
+    picture.records[name] = shownRecord(await read(member, appliedWorkPath(`${hubHash}-${name}`)));
+  }
+  for (const path of objects) picture.objects[path] = shownObject(await read(member, path));
+  return picture;
+}
+
+/** Whether no work is being deleted, and the conditions of each speak of its present generation. */
+export async function isSettled({ hub, member }: Side, { works }: Shown): Promise<boolean> {
+  for (const name of works) {
+    const work = await read(hub, workPath(name, member.name));
+    if (work === undefined) continue;
+    if (work.metadata.deletionTimestamp !== undefined) return false;
+    for (const type of ['Applied', 'Available']) {
+      const found = work.status?.conditions?.find((each: Json) => each.type === type);
+      if (found?.observedGeneration !== work.metadata.generation) return false;
+    }
+  }
+  return true;
+}
+
+/** Every field that is not the same, as `path: theirs, ours`. */
+export function differences(theirs: Json, ours: Json, path = ''): readonly string[] {
+  if (JSON.stringify(theirs) === JSON.stringify(ours)) return [];
+  const isOpen = (value: Json): boolean => typeof value === 'object' && value !== null;
+  if (!isOpen(theirs) || !isOpen(ours)) return [`${path}: ${JSON.stringify(theirs)}, ${JSON.stringify(ours)}`];
+  const keys = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])].toSorted();
+  return keys.flatMap((key) => differences(theirs[key], ours[key], `${path}/${key}`));
+}
+
+function shownWork(work: Json): Json {
+  if (work === undefined) return 'none';
+  const { metadata, status } = work;
+  const manifests = status?.resourceStatus?.manifests ?? [];
+  return {
+    finalizers: metadata.finalizers,
+    deleting: metadata.deletionTimestamp !== undefined,
+    conditions: shownConditions(status?.conditions?.filter((each: Json) => !isOurAddition(each))),
+    manifests: manifests.map(({ resourceMeta, conditions, statusFeedback }: Json) => ({
+      resourceMeta,
+      conditions: shownConditions(conditions),
+      values: statusFeedback?.values ?? [],
+    })),
+  };
+}
+
+/** The gateway tells whether objects are ready, where no rule of the work does; the agent tells nothing then. */
+function isOurAddition({ type, reason }: Json): boolean {
+  return ['Progressing', 'Degraded'].includes(type) && reason !== 'ConditionRulesAggregated';
+}
+
+function shownConditions(conditions: readonly Json[] = []): Json {
+  const shown = conditions.map(({ type, status, reason, message, observedGeneration }) => [
+    type,
+    { status, reason, message: shortened(message), observedGeneration },
+  ]);
+  return sorted(Object.fromEntries(shown));
+}
+
+/** After a refusal the gateway adds the cluster's own words, which name the account and the right that it lacks. */
+function shortened(message: string): string {
+  return message.replace(/(will try again in 1m0s).*$/s, '$1');
+}
+
+function shownRecord(record: Json): Json {
+  if (record === undefined) return 'none';
+  const { metadata, spec, status } = record;
+  return sorted({
+    name: metadata.name,
+    labels: metadata.labels,
+    finalizers: metadata.finalizers,
+    deleting: metadata.deletionTimestamp !== undefined,
+    hubHash: spec.hubHash,
+    manifestWorkName: spec.manifestWorkName,
+    resources: (status?.appliedResources ?? []).map((named: Json) => ({ ...named, uid: '' })),
+  });
+}
+
+const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
+
+function shownObject(object: Json): Json {
+  if (object === undefined) return 'none';
+  const { metadata, ...rest } = structuredClone(object);
+  const { uid: _uid, resourceVersion: _version, creationTimestamp: _time, managedFields: _fields, ...kept } = metadata;
+  for (const owner of kept.ownerReferences ?? []) delete owner.uid;
+  // The hash is opaque, and each agent has its own.
+  if (kept.annotations?.[hashAnnotation] !== undefined) kept.annotations[hashAnnotation] = 'a hash';
+  // Each cluster gives its own addresses.
+  for (const field of ['clusterIP', 'clusterIPs']) if (rest.spec?.[field] !== undefined) rest.spec[field] = 'given';
+  return sorted({ metadata: kept, ...rest });
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
