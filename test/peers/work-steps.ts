@@ -15,7 +15,7 @@ import type { Side } from './work-picture.ts';
 export interface Step {
   /** Acts on one of the clusters, or on the work of its name on the hub. */
   readonly act: (side: Side) => Promise<unknown>;
-  /** A text that both pictures show afterwards; needed where no generation of a work tells that the step has its effect. */
+  /** A text that both pictures show afterwards; needed where no generation of a work tells of the step. */
   readonly shows?: string;
 }
 
