@@ -5,7 +5,7 @@ import { startSimulator, type Simulator, type SimulatorOptions } from '../../../
 import type { JsonObject } from '../../../sim/types.ts';
 import { chosen, definition, registerCluster } from './works-site.ts';
 
-/** Starts clusters named `sim-1`, `sim-2` and so on, each with the CRD of AppliedManifestWorks and a namespace `ns1`. */
+/** Starts clusters `sim-1`, `sim-2` and so on, each with the CRD of AppliedManifestWorks and a namespace `ns1`. */
 export async function startSimulatedClusters(
   count: number,
   options: SimulatorOptions = {},
