@@ -148,6 +148,17 @@ export function described(
   return open;
 }
 
+/**
+ * Makes a request for a watch over WebSocket one like any other: from here on it is no upgrade, and what is written as
+ * its answer goes out as messages.
+ */
+export function watchedOverWebSocket(state: Described, inbound: Inbound): Described {
+  const open = state as Open<Described>;
+  open.inbound = inbound;
+  open.upgrade = undefined;
+  return open;
+}
+
 /** State after the step `authenticate`: the caller is known. */
 export interface Authenticated extends Described {
   readonly caller: User;

@@ -17,6 +17,7 @@ import { createRegistry } from './store/resources.ts';
 import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
 import { Store } from './store/store.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
+import { isWebSocketWatch } from './streams/websocket-reply.ts';
 import { createStreams } from './streams/streams.ts';
 import { Timers } from './controllers/timers.ts';
 import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
@@ -107,7 +108,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     http2: options.http2 ?? true,
     keyPair: await authority.issueServer(servingNames),
     caPem: authority.caPem,
-    isUpgradePath,
+    isUpgrade: (request) => isUpgradePath((request.url ?? '').split('?', 1)[0] ?? '') || isWebSocketWatch(request),
     onRequest: (request, reply) => void handleRequest(parts, request, reply),
     onUpgrade: (request, socket, head) => handleUpgrade(parts, request, socket, head),
   });

@@ -3,16 +3,18 @@
 // TLS connection was made; otherwise the answer is 421.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
+import type { UpgradeToken } from '../../routing/forward/upgrade.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
 import { requireAllowed } from '../api/index/index-subresources.ts';
 import { isForIndex } from '../api/index/proxying-request.ts';
-import { described } from '../exchange.ts';
+import { canBecomeWebSocket, WebSocketInbound } from '../../http/websocket-inbound.ts';
+import { described, watchedOverWebSocket } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
 import { makeGetReader, readRequest } from '../request/read-request.ts';
 import { isLongRunning, requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
-import { clustersThroughIndex } from '../request/routes.ts';
+import { clustersThroughIndex, namesEveryCluster } from '../request/routes.ts';
 import type { Surface } from '../request/routes.ts';
 
 const readGet = makeGetReader();
@@ -32,14 +34,19 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   }
   if (surface.kind === 'member' && surface.outer === clustersThroughIndex)
     requireAllowed(info, surface.cluster, dependencies.forwardedSubresources);
-  if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
   const asked = ofInnerPath(state, surface, target.query, upgrade !== undefined) ?? info;
   const isIndexed = surface.kind === 'index' && asked === info;
   observation.verb = isIndexed ? indexVerb(surface, info, target.query) : asked.verb;
   observation.resource = info.isResource ? info.resource : '';
   observation.longRunning = isIndexed ? observation.verb === 'watch' : isLongRunning(asked) || upgrade !== undefined;
   if (surface.kind === 'member') observation.cluster = surface.cluster;
-  return described(state, reading, upgrade);
+  const next = described(state, reading, upgrade);
+  if (upgrade === undefined) return next;
+  const verb = surface.kind === 'index' && asked !== info ? '' : observation.verb;
+  if (isOwnWebSocketWatch(state, surface, verb, upgrade))
+    return watchedOverWebSocket(next, new WebSocketInbound(state.upgradeInbound!));
+  refuseOddUpgrade(state, surface, info, target.query);
+  return next;
 }
 
 /**
@@ -75,7 +82,7 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
   if (surface.kind === 'index') {
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      'the index holds copies of objects and is watched over plain HTTP; ask the cluster itself, below /clusters/<name>/proxy',
+      'of the index only watches are served over WebSocket; ask the cluster itself, below /clusters/<name>/proxy',
     );
   }
   if (!allowed) {
@@ -84,6 +91,18 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
       'upgrades are served only for exec, attach, portforward, proxy, log and watch',
     );
   }
+}
+
+/**
+ * Whether the gateway itself answers this watch, and over WebSocket: a watch of the index, of every cluster, or of the
+ * gateway's own objects. A watch of one cluster is answered by that cluster.
+ * @throws GatewayError BAD_UPGRADE when the handshake of the WebSocket is not valid
+ */
+function isOwnWebSocketWatch({ inbound }: Observed, surface: Surface, verb: string, token: UpgradeToken): boolean {
+  const isOwn = surface.kind === 'index' || surface.kind === 'resource' || namesEveryCluster(surface);
+  if (!isOwn || verb !== 'watch' || token !== 'websocket') return false;
+  if (canBecomeWebSocket(inbound)) return true;
+  throw new GatewayError('BAD_UPGRADE', 'a WebSocket needs GET, a Sec-WebSocket-Key and Sec-WebSocket-Version 13');
 }
 
 /**

@@ -91,6 +91,9 @@ export interface LongAnswer {
   readonly kind: 'short' | 'watch';
   /** Called when the answer has ended, for whatever reason. */
   readonly onOver?: () => void;
+  readonly contentType?: string | undefined;
+  /** Further headers, as names and values in turn. */
+  readonly headers?: readonly string[];
 }
 
 /**
@@ -107,7 +110,8 @@ export function beginBody(
   const body = new OpenBody(request, openStreams, answer);
   progress.status = 200;
   progress.onAnswering?.();
-  inbound.respond(200, [...jsonHeaders(auditId), ...warningHeaders(warnings)], inbound.method === 'HEAD');
+  const headers = [...jsonHeaders(auditId, answer.contentType), ...(answer.headers ?? []), ...warningHeaders(warnings)];
+  inbound.respond(200, headers, inbound.method === 'HEAD');
   return body;
 }
 

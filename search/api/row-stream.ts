@@ -1,10 +1,10 @@
 // Sends the rows of a page as one JSON document, and reads them while it sends. An error before the first byte becomes
 // a Status. After a later error the connection is closed, so that the client does not take the part it has for a
 // complete list.
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Page, RowRead } from '../stores/store.ts';
-import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
+import { sendParts, sendPieces } from './compressed-body.ts';
+import type { AnswerParts, Write } from './compressed-body.ts';
 import { asBuffer, piecesOf } from '../../lib/json/raw-json.ts';
 import type { IndexRequest } from './request.ts';
 
@@ -21,7 +21,7 @@ export async function sendRows(
   document: RowDocument,
   { chunks, release }: Pick<Page, 'chunks' | 'release'>,
   warnings: readonly Warning[],
-  parts: { readonly openStreams: OpenStreams; onError(error: unknown): void },
+  parts: AnswerParts,
 ): Promise<void> {
   const rows = chunks[Symbol.asyncIterator]();
   try {
@@ -33,16 +33,11 @@ export async function sendRows(
       // Most answers are short and sent at once, with Content-Length. The memory of the page is not copied; it is
       // released when the last byte has been sent.
       if (release !== undefined) request.inbound.onClose((aborted) => aborted || release());
-      sendWhole(request, [...opening, document.tail].map(asBuffer), warnings);
+      await sendPieces(request, [...opening, document.tail].map(asBuffer), { warnings }, parts);
       return;
     }
-    await streamOn(
-      request,
-      document,
-      { opening, isFirst: items.length === 0, second: second.value, rows },
-      warnings,
-      parts,
-    );
+    const begun: Begun = { opening, isFirst: items.length === 0, second: second.value, rows };
+    await sendParts(request, { warnings }, parts, (write) => writeRest(document, begun, write));
   } finally {
     await rows.return?.();
   }
@@ -55,39 +50,24 @@ interface Begun {
   readonly rows: AsyncIterator<readonly RowRead[]>;
 }
 
-async function streamOn(
-  request: IndexRequest,
+async function writeRest(
   document: RowDocument,
   { opening, second, rows, ...begun }: Begun,
-  warnings: readonly Warning[],
-  parts: { readonly openStreams: OpenStreams; onError(error: unknown): void },
+  write: Write,
 ): Promise<void> {
-  const body = beginBody(request, warnings, parts.openStreams);
-  if (request.inbound.method === 'HEAD') {
-    body.end();
-    return;
-  }
   let isFirst = begun.isFirst;
-  try {
-    await body.write(inOne(opening));
-    let chunk: readonly RowRead[] | undefined = second;
-    while (chunk !== undefined) {
-      if (chunk.length > 0) {
-        const items = chunk.map((row) => document.item(row));
-        await body.write(inOne(piecesOf(items, isFirst)));
-        isFirst = false;
-      }
-      const next = await rows.next();
-      chunk = next.done === true ? undefined : next.value;
+  await write(inOne(opening));
+  let chunk: readonly RowRead[] | undefined = second;
+  while (chunk !== undefined) {
+    if (chunk.length > 0) {
+      const items = chunk.map((row) => document.item(row));
+      await write(inOne(piecesOf(items, isFirst)));
+      isFirst = false;
     }
-    await body.write(document.tail);
-    body.end();
-  } catch (error) {
-    if (error instanceof ClientGone) return;
-    request.outcome.error ??= error;
-    parts.onError(error);
-    body.abort();
+    const next = await rows.next();
+    chunk = next.done === true ? undefined : next.value;
   }
+  await write(document.tail);
 }
 
 function inOne(pieces: readonly Uint8Array[]): Buffer {

@@ -17,6 +17,7 @@ import { requestInfo, type RequestInfo } from './request-info.ts';
 import { StatusError, badRequest, internalError } from './status-error.ts';
 import type { StreamHooks } from '../streams/stream-hooks.ts';
 import { serveUpgradeCall } from '../streams/streams-calls.ts';
+import { isWebSocketWatch, webSocketReply } from '../streams/websocket-reply.ts';
 import type { SimUser } from '../types.ts';
 
 /** What handling a request needs besides the cluster. */
@@ -123,18 +124,13 @@ export async function handleRequest(parts: ChainParts, request: IncomingMessage,
 export function handleUpgrade(parts: ChainParts, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { cluster, audit, streams } = parts;
   socket.on('error', () => {});
-  const { info, query, entry, user, failure } = prepare(parts, request, socket);
+  const { info, query, rawHeaders, entry, user, failure } = prepare(parts, request, socket);
   const untrack = cluster.trackStream(() => socket.destroy());
   socket.once('close', () => {
     untrack();
     audit.finish(entry);
   });
-  try {
-    if (user === undefined) throw failure ?? internalError('no user found for request');
-    authorizeInfo(cluster, info, user);
-    serveUpgradeCall({ cluster, info, user, query, req: request, socket, head }, streams);
-    entry.code ??= 101;
-  } catch (error) {
+  const refuse = (error: unknown): void => {
     const refusal = asStatusError(error);
     entry.code ??= refusal.code;
     const body = JSON.stringify(refusal.toStatus());
@@ -142,5 +138,18 @@ export function handleUpgrade(parts: ChainParts, request: IncomingMessage, socke
       `HTTP/1.1 ${refusal.code} ${refusal.reason}\r\naudit-id: ${entry.auditId}\r\ncontent-type: application/json\r\n` +
         `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     );
+  };
+  try {
+    if (user === undefined) throw failure ?? internalError('no user found for request');
+    authorizeInfo(cluster, info, user);
+    if (isWebSocketWatch(request)) {
+      const accept = negotiate(headerValue(rawHeaders, 'accept'));
+      const reply = webSocketReply(request, socket, head);
+      const call = { cluster, request, reply, info, query, rawHeaders, user, accept, auditId: entry.auditId };
+      dispatch({ ...call, warnings: [] }, streams).catch(refuse);
+    } else serveUpgradeCall({ cluster, info, user, query, req: request, socket, head }, streams);
+    entry.code ??= 101;
+  } catch (error) {
+    refuse(error);
   }
 }

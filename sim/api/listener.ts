@@ -25,10 +25,10 @@ export interface ListenerOptions {
   /** Called for each request. HTTP/2 requests arrive here, too, through Node's compatibility API. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
   /**
-   * Whether an upgrade at this path goes to `onUpgrade`. At other paths the Upgrade header is ignored, as Go's net/http
+   * Whether this request for an upgrade goes to `onUpgrade`. In others the Upgrade header is ignored, as Go's net/http
    * does.
    */
-  readonly isUpgradePath: (path: string) => boolean;
+  readonly isUpgrade: (request: IncomingMessage) => boolean;
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -73,7 +73,7 @@ function makeHttp1(options: ListenerOptions): Http1Server {
     requestTimeout: 0,
     headersTimeout: 60_000,
     keepAliveTimeout: 90_000,
-    shouldUpgradeCallback: (request) => options.isUpgradePath((request.url ?? '').split('?', 1)[0] ?? ''),
+    shouldUpgradeCallback: options.isUpgrade,
   });
   http1.maxHeadersCount = 0;
   http1.timeout = 0;

@@ -6,6 +6,7 @@ import type { AnswerDependencies } from '../answer-dependencies.ts';
 import { sendWhole } from '../answer-body.ts';
 import type { RelayedAnswer, WholeAnswer } from '../answer.ts';
 import type { IndexRequest } from '../request.ts';
+import { sendPieces } from '../compressed-body.ts';
 import { sendRows } from '../row-stream.ts';
 import type { Formed } from '../state.ts';
 
@@ -15,7 +16,7 @@ const mostAsked = 3;
 export async function send({ request, answer }: Formed, dependencies: AnswerDependencies): Promise<void> {
   switch (answer.kind) {
     case 'whole':
-      return sendAtOnce(request, answer);
+      return sendAtOnce(request, answer, dependencies);
     case 'rows':
       return sendRows(request, answer.document, answer.page, answer.warnings, dependencies);
     case 'watch':
@@ -25,9 +26,14 @@ export async function send({ request, answer }: Formed, dependencies: AnswerDepe
   }
 }
 
-function sendAtOnce(request: IndexRequest, { body, warnings, contentType, status, headers, error }: WholeAnswer): void {
+async function sendAtOnce(
+  request: IndexRequest,
+  { body, warnings, contentType, status = 200, headers, error }: WholeAnswer,
+  dependencies: AnswerDependencies,
+): Promise<void> {
   if (error !== undefined) request.outcome.error ??= error;
-  sendWhole(request, body, warnings, contentType, status, headers);
+  if (status === 200) await sendPieces(request, [body], { warnings, contentType, headers }, dependencies);
+  else sendWhole(request, body, warnings, contentType, status, headers);
 }
 
 /**

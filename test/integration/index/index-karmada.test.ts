@@ -207,14 +207,3 @@ test('the audit log says what was done in which cluster, not that a path was ask
   );
   await eventually('the end of it names the cluster', () => readFileSync(auditLog, 'utf8').includes('cluster":"beta"'));
 });
-
-test('a watch over WebSocket is refused: the index is watched over plain HTTP', async () => {
-  const upgrade = {
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': 'x',
-  };
-  const answer = await ask(`${configMaps}?watch=true`, 'admin', { headers: upgrade });
-  assert.equal(answer.status, 405, answer.text);
-});
