@@ -54,7 +54,9 @@ function useEditing({ place, object, again }: ObjectView): Editing {
   // While somebody edits, changes are compared with the object as it was when editing began, even if the page reads it
   // again.
   const base = useRef(object);
-  if (step.value.at === 'reading') base.current = object;
+  // Until the page has read the object again, the cluster's answer to the last change stands for it.
+  const applied = useRef<{ readonly from: KubeObject; readonly to: KubeObject }>(undefined);
+  if (step.value.at === 'reading') base.current = applied.current?.from === object ? applied.current.to : object;
   const send = (dryRun: boolean, body: string): Promise<KubeObject> => {
     const query = `fieldManager=portcullis-console&fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`;
     return askJson<KubeObject>(`${paths.cluster(place.cluster)}${pathOfPlace(place)}?${query}`, {
@@ -83,7 +85,7 @@ function useEditing({ place, object, again }: ObjectView): Editing {
     if (!asks.value && (await isProtected(place.cluster))) return void (asks.value = true);
     busy.value = true;
     try {
-      await send(false, compared.patch);
+      applied.current = { from: object, to: await send(false, compared.patch) };
       typed.current = undefined;
       again();
       step.value = { at: 'reading' };
@@ -129,7 +131,7 @@ export function YamlTab(view: ObjectView): JSX.Element {
         />
       ) : (
         <TextView
-          key={`${now.at} ${managed.value} ${object.metadata.resourceVersion}`}
+          key={`${now.at} ${managed.value} ${base.metadata.resourceVersion}`}
           text={typed.current}
           object={readable(base, managed.value)}
           label={`YAML of ${place.name}`}
