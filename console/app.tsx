@@ -1,4 +1,5 @@
 // Draws the header and navigation around every view, and chooses the view that the address names.
+import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
 import { readObjectPlace } from './kube.ts';
@@ -13,7 +14,10 @@ import { KeysDialog, useKeys } from './parts/keys.tsx';
 import { Loading, Notice } from './parts/parts.tsx';
 import { nextTheme, theme } from './parts/theme.ts';
 import { address, go, place } from './route.ts';
-import { end, endsSoon, goToProvider, session, starting } from './session/session.ts';
+import { reconnects } from './session/api.ts';
+import { checkBuild, outdated } from './session/own-build.ts';
+import { obstacle, renewNow } from './session/renewal.ts';
+import { end, goToProvider, session, starting } from './session/session.ts';
 
 const pages = [
   ['clusters', 'Clusters'],
@@ -29,6 +33,7 @@ export function App(): JSX.Element {
   const view = segments.join('/');
   // Clears the caught error when the view changes, so that one broken view does not hide the next.
   useEffect(() => repair(), [view]);
+  useSignalEffect(() => void (reconnects.value > 0 && checkBuild()));
   const isOpen = segments[0] === 'design';
   return (
     <>
@@ -40,10 +45,11 @@ export function App(): JSX.Element {
         Skip to the content
       </a>
       <Header current={segments[0] === undefined ? 'clusters' : segments[0] === 'c' ? 'search' : segments[0]} />
-      {endsSoon.value && session.value !== undefined && (
-        <Notice tone="warn" title="Your login ends within a minute">
-          <button type="button" onClick={() => void goToProvider()}>
-            Log in again and come back here
+      {session.value !== undefined && <Renewal />}
+      {outdated.value && (
+        <Notice tone="warn" title="The gateway has a newer console">
+          <button type="button" onClick={() => location.reload()}>
+            Load it
           </button>
         </Notice>
       )}
@@ -65,6 +71,20 @@ export function App(): JSX.Element {
       </main>
       <KeysDialog />
     </>
+  );
+}
+
+/** Tells people when their login cannot be renewed, and what they can do. */
+function Renewal(): JSX.Element | null {
+  if (obstacle.value === 'none') return null;
+  const isDown = obstacle.value === 'unreachable';
+  return (
+    <Notice tone="warn" title={isDown ? 'The identity provider does not answer' : 'Your login ends within a minute'}>
+      {isDown && <p>Your login cannot be renewed until it does. It is asked again every few seconds.</p>}
+      <button type="button" onClick={() => void (isDown ? renewNow() : goToProvider())}>
+        {isDown ? 'Try now' : 'Log in again and come back here'}
+      </button>
+    </Notice>
   );
 }
 

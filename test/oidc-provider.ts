@@ -33,6 +33,8 @@ export interface OidcProviderOptions {
   /** Where clients may be sent back to; the first is the browser's of {@link OidcProvider.login}. */
   readonly redirectUris: readonly string[];
   readonly port?: number;
+  /** Seconds until an ID token expires; such a provider also gives refresh tokens. Default: an hour, and none. */
+  readonly idTokenSeconds?: number;
 }
 
 interface Interaction {
@@ -98,8 +100,12 @@ function configurationOf(options: OidcProviderOptions, keys: readonly IssuerKey[
       token_endpoint_auth_method: 'none',
       redirect_uris: options.redirectUris,
       response_types: ['code'],
-      grant_types: ['authorization_code'],
+      grant_types: ['authorization_code', ...(options.idTokenSeconds === undefined ? [] : ['refresh_token'])],
     })),
+    ...(options.idTokenSeconds !== undefined && {
+      ttl: { IdToken: options.idTokenSeconds },
+      issueRefreshToken: () => Promise.resolve(true),
+    }),
     claims: {
       openid: ['sub'],
       profile: [...new Set(Object.values(options.accounts).flatMap((claims) => Object.keys(claims)))],

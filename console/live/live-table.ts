@@ -64,6 +64,8 @@ export class LiveTable {
   readonly #closed = new AbortController();
   #watching: AbortController | undefined;
   #version = '';
+  /** How many attempts in a row have brought nothing. */
+  #failures = 0;
   #known = new Map<string, Row>();
   #flush: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
@@ -92,31 +94,33 @@ export class LiveTable {
   }
 
   async #run(): Promise<void> {
-    for (let failures = 0; !this.#closed.signal.aborted;) {
+    while (!this.#closed.signal.aborted) {
+      let waitMs = 0;
       try {
         if (this.#version === '') await this.#list();
-        failures = 0;
         await this.#watch();
       } catch (error) {
         if (this.#closed.signal.aborted) return;
-        if (!(error instanceof ApiError)) {
-          // The stream of the watch broke off. The next attempt shows whether the gateway can still be reached.
-          failures += 1;
-        } else if (error.status === 410) {
-          this.#version = '';
-          continue;
-        } else {
-          failures += 1;
-          batch(() => {
-            this.error.value = error;
-            this.state.value = this.rows.value.length > 0 ? 'retrying' : 'failed';
-          });
-          if (error.status >= 400 && error.status < 500 && error.status !== 429) this.#version = '';
-        }
-        const asked = error instanceof ApiError ? error.retryAfterSeconds * 1000 : 0;
-        await this.#wait(Math.max(asked, Math.min(longestWaitMs, 500 * 2 ** Math.min(failures - 1, 5))));
+        waitMs = this.#fail(error);
       }
+      // A watch that has brought something may begin anew soon; attempts that bring nothing become rarer.
+      this.#failures += 1;
+      await this.#wait(Math.max(waitMs, Math.min(longestWaitMs, 500 * 2 ** Math.min(this.#failures - 1, 5))));
     }
+  }
+
+  /** Shows an error, and returns for how many milliseconds the gateway asks to wait. */
+  #fail(error: unknown): number {
+    // The stream of the watch broke off. The next attempt shows whether the gateway can still be reached.
+    if (!(error instanceof ApiError)) return 0;
+    if (error.status >= 400 && error.status < 500 && error.status !== 429) this.#version = '';
+    // A version that is too old is no fault: the list is read again, and only then an error is shown.
+    if (error.status === 410 && this.#failures === 0) return 0;
+    batch(() => {
+      this.error.value = error;
+      this.state.value = this.rows.value.length > 0 ? 'retrying' : 'failed';
+    });
+    return error.retryAfterSeconds * 1000;
   }
 
   #wait(milliseconds: number): Promise<void> {
@@ -130,17 +134,12 @@ export class LiveTable {
   }
 
   async #list(): Promise<void> {
-    const { signal } = this.#closed;
     const known = new Map<string, Row>();
     let columns: readonly Column[] = [];
     let warnings: readonly string[] = [];
     let left = 0;
     for (let next = ''; ;) {
-      const query = new URLSearchParams(this.#query);
-      query.set('limit', String(known.size === 0 ? firstPage : nextPages));
-      if (next === '') query.set('withRemainingCount', 'true');
-      else query.set('continue', next);
-      const page = await askJson<TableDocument>(`${this.#path}?${query}`, { accept: tableForm, signal });
+      const page = await this.#page(next, known.size === 0 ? firstPage : nextPages);
       if (next === '') {
         columns = page.columnDefinitions ?? [];
         this.#version = page.metadata?.resourceVersion ?? '';
@@ -156,6 +155,14 @@ export class LiveTable {
         this.#show(known, columns, warnings, left);
       if (isLast) return;
     }
+  }
+
+  #page(next: string, limit: number): Promise<TableDocument & { readonly warnings: readonly string[] }> {
+    const query = new URLSearchParams(this.#query);
+    query.set('limit', String(limit));
+    if (next === '') query.set('withRemainingCount', 'true');
+    else query.set('continue', next);
+    return askJson<TableDocument>(`${this.#path}?${query}`, { accept: tableForm, signal: this.#closed.signal });
   }
 
   #show(known: Map<string, Row>, columns: readonly Column[], warnings: readonly string[], left: number): void {
@@ -199,6 +206,7 @@ export class LiveTable {
       object: TableDocument & { code?: number; message?: string };
     };
     if (type === 'ERROR') throw new ApiError(object.code ?? 500, object as { message: string }, '');
+    this.#failures = 0;
     const version = object.metadata?.resourceVersion;
     if (type === 'BOOKMARK') {
       const mark = version ?? object.rows?.[0]?.object.metadata.resourceVersion;

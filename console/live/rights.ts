@@ -117,3 +117,28 @@ export async function askAccess(
   }));
   return { answers, warnings: list.warnings };
 }
+
+/** What a permission in one cluster is asked for, as in a SelfSubjectAccessReview. */
+export interface Attributes {
+  readonly verb: string;
+  readonly group?: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string | undefined;
+  readonly name?: string;
+}
+
+/** Asks one cluster whether the caller may do something, and why not. */
+export async function mayDo(
+  cluster: string,
+  resourceAttributes: Attributes,
+  signal: AbortSignal,
+): Promise<{ readonly allowed: boolean; readonly reason?: string }> {
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } };
+  const { status } = await post<{ status: { allowed: boolean; reason?: string } }>(
+    `${paths.cluster(cluster)}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews`,
+    body,
+    signal,
+  );
+  return status;
+}

@@ -1,6 +1,7 @@
 // Streams the log of a container. Lines are shown as plain text: escape sequences are cut out, markup is not
 // interpreted.
 import { useSignal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { clusterOf, paths } from '../kube.ts';
@@ -48,84 +49,105 @@ export function LogsTab(view: ObjectView): JSX.Element {
 
 const ranges = { '5m': '300', '1h': '3600', '1d': '86400', all: '' } as const;
 
+/** What the address says about the log of a Pod: which container, since when, of the last run or the one before. */
+function readChoice(pod: KubeObject): {
+  readonly container: string;
+  readonly previous: boolean;
+  readonly since: string;
+} {
+  const { query } = now.value;
+  return {
+    container: query.get('container') ?? podContainers(pod)[0]?.name ?? '',
+    previous: query.get('previous') === 'true',
+    since: ranges[(query.get('since') ?? 'all') as keyof typeof ranges] ?? '',
+  };
+}
+
 function PodLog({ view, pods, pod }: { view: ObjectView; pods: readonly KubeObject[]; pod: KubeObject }): JSX.Element {
   const { place } = view;
-  const { query } = now.value;
-  const containers = podContainers(pod).map(({ name }) => name);
-  const container = query.get('container') ?? containers[0] ?? '';
-  const previous = query.get('previous') === 'true';
-  const since = (query.get('since') ?? 'all') as keyof typeof ranges;
+  const { namespace = '', name } = pod.metadata;
+  const { container, previous, since } = readChoice(pod);
   const wrap = useSignal(true);
   const find = useSignal('');
-  const set = (name: string) => (event: { currentTarget: { value: string } }) =>
-    go(here({ [name]: event.currentTarget.value }), true);
   const parameters = new URLSearchParams({
     container,
     timestamps: 'true',
     follow: String(!previous),
     tailLines: '2000',
+    ...(previous && { previous: 'true' }),
+    ...(since !== '' && { sinceSeconds: since }),
   });
-  if (previous) parameters.set('previous', 'true');
-  if (ranges[since] !== '') parameters.set('sinceSeconds', ranges[since]);
-  const path = `${paths.cluster(place.cluster)}/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}/log?${parameters}`;
-  const flags = `${previous ? ' --previous' : ' -f'}${ranges[since] === '' ? '' : ` --since=${ranges[since]}s`}`;
+  const path = `${paths.cluster(place.cluster)}/api/v1/namespaces/${namespace}/pods/${name}/log?${parameters}`;
+  const flags = `${previous ? ' --previous' : ' -f'}${since === '' ? '' : ` --since=${since}s`}`;
   return (
     <>
-      <div class="tools">
-        {pods.length > 1 && (
-          <label>
-            Pod{' '}
-            <select value={pod.metadata.name} onChange={set('pod')}>
-              {pods.map(({ metadata: { name } }) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
-        )}
-        <label>
-          Container{' '}
-          <select value={container} onChange={set('container')}>
-            {containers.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Since{' '}
-          <select value={since} onChange={set('since')}>
-            {Object.keys(ranges).map((range) => (
-              <option key={range}>{range}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={previous}
-            onChange={() => go(here({ previous: previous ? undefined : 'true' }), true)}
-          />{' '}
-          before the last restart
-        </label>
-        <label>
-          <input type="checkbox" checked={wrap} onChange={() => (wrap.value = !wrap.value)} /> wrap
-        </label>
-        <input
-          type="search"
-          placeholder="only lines with …"
-          aria-label="Only lines with"
-          value={find}
-          onInput={(event) => (find.value = event.currentTarget.value)}
-        />
-      </div>
+      <LogTools pods={pods} pod={pod} wrap={wrap} find={find} />
       <LogLines
         key={path}
         path={path}
         wrap={wrap.value}
         find={find.value}
-        name={`${clusterOf(pod.metadata) || place.cluster}-${pod.metadata.name}-${container}`}
+        name={`${clusterOf(pod.metadata) || place.cluster}-${name}-${container}`}
       />
-      <CommandLine line={`${kubectl(place)} logs ${quoted(pod.metadata.name)} -c ${quoted(container)}${flags}`} />
+      <CommandLine line={`${kubectl(place)} logs ${quoted(name)} -c ${quoted(container)}${flags}`} />
     </>
+  );
+}
+
+interface LogToolsProps {
+  readonly pods: readonly KubeObject[];
+  readonly pod: KubeObject;
+  readonly wrap: Signal<boolean>;
+  readonly find: Signal<string>;
+}
+
+function LogTools({ pods, pod, wrap, find }: LogToolsProps): JSX.Element {
+  const { container, previous } = readChoice(pod);
+  return (
+    <div class="tools">
+      {pods.length > 1 && (
+        <Choice name="pod" title="Pod" value={pod.metadata.name} values={pods.map(({ metadata }) => metadata.name)} />
+      )}
+      <Choice
+        name="container"
+        title="Container"
+        value={container}
+        values={podContainers(pod).map(({ name }) => name)}
+      />
+      <Choice name="since" title="Since" value={now.value.query.get('since') ?? 'all'} values={Object.keys(ranges)} />
+      <label>
+        <input
+          type="checkbox"
+          checked={previous}
+          onChange={() => go(here({ previous: previous ? undefined : 'true' }), true)}
+        />{' '}
+        before the last restart
+      </label>
+      <label>
+        <input type="checkbox" checked={wrap} onChange={() => (wrap.value = !wrap.value)} /> wrap
+      </label>
+      <input
+        type="search"
+        placeholder="only lines with …"
+        aria-label="Only lines with"
+        value={find}
+        onInput={(event) => (find.value = event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+/** A menu whose choice stands in the address. */
+function Choice(props: { name: string; title: string; value: string; values: readonly string[] }): JSX.Element {
+  return (
+    <label>
+      {props.title}{' '}
+      <select value={props.value} onChange={(event) => go(here({ [props.name]: event.currentTarget.value }), true)}>
+        {props.values.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -143,20 +165,20 @@ const mostLines = 100_000;
 /** How many lines form one block. The browser lays out only the blocks that are in sight. */
 const blockLines = 200;
 
-function LogLines({
-  path,
-  wrap,
-  find,
-  name,
-}: {
-  path: string;
-  wrap: boolean;
-  find: string;
-  name: string;
-}): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+/** A log that is read while its view is shown. */
+interface OpenLog {
+  /** The latest lines, at most `mostLines`. */
+  readonly lines: { current: string[] };
+  /** How many lines have come. */
+  readonly count: Signal<number>;
+  readonly state: Signal<'loading' | 'open' | 'ended'>;
+  readonly error: Signal<ApiError | undefined>;
+  /** Reads the log from its beginning again. */
+  again(): void;
+}
+
+function useLog(path: string): OpenLog {
   const lines = useRef<string[]>([]);
-  const follows = useSignal(true);
   const count = useSignal(0);
   const state = useSignal<'loading' | 'open' | 'ended'>('loading');
   const error = useSignal<ApiError | undefined>(undefined);
@@ -164,6 +186,8 @@ function LogLines({
   useEffect(() => {
     const stop = new AbortController();
     lines.current = [];
+    count.value = 0;
+    error.value = undefined;
     void readLines(path, stop.signal, (more, isOpen) => {
       lines.current.push(...more.map(plainLine));
       if (lines.current.length > mostLines) lines.current.splice(0, lines.current.length - mostLines);
@@ -176,6 +200,19 @@ function LogLines({
     });
     return () => stop.abort();
   }, [path, round.value]);
+  return { lines, count, state, error, again: () => (round.value += 1) };
+}
+
+function LogLines({
+  path,
+  wrap,
+  find,
+  name,
+}: Record<'path' | 'find' | 'name', string> & { wrap: boolean }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const log = useLog(path);
+  const { lines, count, error } = log;
+  const follows = useSignal(true);
   const shown = useRef({ find: '\0', from: 0 });
   useEffect(() => {
     const parent = box.current!;
@@ -187,40 +224,21 @@ function LogLines({
     shown.current.from = count.value;
     if (follows.value) parent.scrollTop = parent.scrollHeight;
   }, [count.value, find]);
-  const download = (): void => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([lines.current.join('\n'), '\n'], { type: 'text/plain' }));
-    link.download = `${name}.log`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
-  const onScroll = ({
-    currentTarget: { scrollTop, scrollHeight, clientHeight },
-  }: {
-    currentTarget: HTMLElement;
-  }): void => {
-    follows.value = scrollHeight - scrollTop - clientHeight < 40;
-  };
   return (
     <>
-      {error.value && (
-        <Problem error={error.value} again={() => ((error.value = undefined), (count.value = 0), (round.value += 1))} />
-      )}
+      {error.value && <Problem error={error.value} again={() => log.again()} />}
       <p class="summary">
-        {state.value === 'loading' && !error.value && <Loading what="the log" />}
-        {state.value === 'open' && (
-          <State tone="good">{follows.value ? 'following' : 'open; scroll to the end to follow'}</State>
-        )}
-        {state.value === 'ended' && !error.value && <State tone="quiet">ended</State>}{' '}
-        {count.value.toLocaleString('en')} lines{' '}
-        <button type="button" class="small" onClick={download}>
+        <LogState log={log} follows={follows.value} /> {count.value.toLocaleString('en')} lines{' '}
+        <button type="button" class="small" onClick={() => download(`${name}.log`, lines.current)}>
           Download
         </button>
       </p>
       <div
         class={`log ${wrap ? 'wrap' : ''}`}
         ref={box}
-        onScroll={onScroll}
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
+          (follows.value = scrollHeight - scrollTop - clientHeight < 40)
+        }
         tabIndex={0}
         role="log"
         aria-label="Log"
@@ -228,6 +246,29 @@ function LogLines({
       />
     </>
   );
+}
+
+function LogState({ log: { state, error, again }, follows }: { log: OpenLog; follows: boolean }): JSX.Element | null {
+  if (error.value) return null;
+  if (state.value === 'loading') return <Loading what="the log" />;
+  if (state.value === 'open')
+    return <State tone="good">{follows ? 'following' : 'open; scroll to the end to follow'}</State>;
+  return (
+    <>
+      <State tone="quiet">ended</State>
+      <button type="button" class="small" onClick={again}>
+        Read it again
+      </button>
+    </>
+  );
+}
+
+function download(name: string, lines: readonly string[]): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([lines.join('\n'), '\n'], { type: 'text/plain' }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 async function readLines(

@@ -20,6 +20,50 @@ const command = ['sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash; exec
  * @param onEnd called once with the reason why the shell ended, in words
  */
 export function openShell(parent: HTMLElement, path: string, container: string, onEnd: (why: string) => void): Shell {
+  const { terminal, fit } = openTerminal(parent);
+  const query = new URLSearchParams({ container, stdin: 'true', stdout: 'true', tty: 'true' });
+  for (const word of command) query.append('command', word);
+  const socket = openSocket(`${path}?${query}`, 'v5.channel.k8s.io');
+  const send = (channel: number, text: string): void => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(new Uint8Array([channel, ...new TextEncoder().encode(text)]));
+  };
+  const sendSize = (): void => send(channels.size, JSON.stringify({ Width: terminal.cols, Height: terminal.rows }));
+  const keepAlive = setInterval(sendSize, keepAliveMs);
+  const resized = new ResizeObserver(() => fit.fit());
+  resized.observe(parent);
+  terminal.onData((text) => send(channels.input, text));
+  terminal.onResize(sendSize);
+  let why = '';
+  let isClosed = false;
+  socket.addEventListener('open', () => {
+    fit.fit();
+    sendSize();
+    terminal.focus();
+  });
+  socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {
+    const [channel] = new Uint8Array(data, 0, 1);
+    const bytes = new Uint8Array(data, 1);
+    if (channel === channels.output || channel === channels.errors) terminal.write(bytes);
+    if (channel === channels.status) why = statusWords(new TextDecoder().decode(bytes));
+  });
+  socket.addEventListener('close', ({ reason }) => {
+    if (isClosed) return;
+    clearInterval(keepAlive);
+    terminal.options.disableStdin = true;
+    onEnd(why || reason || 'The connection has ended. The gateway or the cluster may have refused it.');
+  });
+  return {
+    close() {
+      isClosed = true;
+      clearInterval(keepAlive);
+      resized.disconnect();
+      socket.close();
+      terminal.dispose();
+    },
+  };
+}
+
+function openTerminal(parent: HTMLElement): { readonly terminal: Terminal; readonly fit: FitAddon } {
   const restore = stampStyles();
   const terminal = new Terminal({
     screenReaderMode: true,
@@ -38,56 +82,7 @@ export function openShell(parent: HTMLElement, path: string, container: string, 
     if (event.type === 'keydown') document.querySelector<HTMLElement>('.tools button')?.focus();
     return false;
   });
-  const query = new URLSearchParams({ container, stdin: 'true', stdout: 'true', tty: 'true' });
-  for (const word of command) query.append('command', word);
-  const socket = openSocket(`${path}?${query}`, 'v5.channel.k8s.io');
-  const send = (channel: number, text: string): void => {
-    if (socket.readyState !== WebSocket.OPEN) return;
-    const bytes = new TextEncoder().encode(text);
-    const message = new Uint8Array(bytes.length + 1);
-    message[0] = channel;
-    message.set(bytes, 1);
-    socket.send(message);
-  };
-  const sendSize = (): void => send(channels.size, JSON.stringify({ Width: terminal.cols, Height: terminal.rows }));
-  let why = '';
-  let isOver = false;
-  const finish = (text: string): void => {
-    if (isOver) return;
-    isOver = true;
-    clearInterval(keepAlive);
-    terminal.options.disableStdin = true;
-    onEnd(text);
-  };
-  const keepAlive = setInterval(sendSize, keepAliveMs);
-  const resized = new ResizeObserver(() => fit.fit());
-  resized.observe(parent);
-  terminal.onData((text) => send(channels.input, text));
-  terminal.onResize(sendSize);
-  socket.addEventListener('open', () => {
-    fit.fit();
-    sendSize();
-    terminal.focus();
-  });
-  socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => {
-    const [channel, ...rest] = [new Uint8Array(data, 0, 1)[0]];
-    void rest;
-    const bytes = new Uint8Array(data, 1);
-    if (channel === channels.output || channel === channels.errors) terminal.write(bytes);
-    if (channel === channels.status) why = statusWords(new TextDecoder().decode(bytes));
-  });
-  socket.addEventListener('close', ({ reason }) =>
-    finish(why || reason || 'The connection has ended. The gateway or the cluster may have refused it.'),
-  );
-  return {
-    close() {
-      isOver = true;
-      clearInterval(keepAlive);
-      resized.disconnect();
-      socket.close();
-      terminal.dispose();
-    },
-  };
+  return { terminal, fit };
 }
 
 interface ExecStatus {

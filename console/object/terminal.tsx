@@ -4,39 +4,23 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { pathOfPlace, paths } from '../kube.ts';
 import { quoted } from '../live/question.ts';
+import { mayDo } from '../live/rights.ts';
 import { useAnswer } from '../live/resource.ts';
 import { kubectl } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
 import { CommandLine, Loading, Notice, State } from '../parts/parts.tsx';
 import { go, here, place as now } from '../route.ts';
-import { post } from '../session/api.ts';
+import { part } from '../session/own-build.ts';
 import { podContainers } from './summary.tsx';
 import type { Shell } from './shell.ts';
 
-/** Asks the cluster whether the caller may open a shell in the Pod (`create pods/exec`), and why not. */
-async function mayExec(
-  { place }: ObjectView,
-  signal: AbortSignal,
-): Promise<{ readonly allowed: boolean; readonly reason?: string }> {
-  const resourceAttributes = {
-    verb: 'create',
-    resource: 'pods',
-    subresource: 'exec',
-    namespace: place.namespace,
-    name: place.name,
-  };
-  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } };
-  const { status } = await post<{ status: { allowed: boolean; reason?: string } }>(
-    `${paths.cluster(place.cluster)}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews`,
-    body,
-    signal,
-  );
-  return status;
-}
-
 export function TerminalTab(view: ObjectView): JSX.Element {
   const { place, object } = view;
-  const { answer } = useAnswer((signal) => mayExec(view, signal), object.metadata.uid ?? '');
+  const { cluster, namespace, name } = place;
+  const { answer } = useAnswer(
+    (signal) => mayDo(cluster, { verb: 'create', resource: 'pods', subresource: 'exec', namespace, name }, signal),
+    object.metadata.uid ?? '',
+  );
   const containers = podContainers(object).filter(({ state }) => state === 'Running');
   const container = now.value.query.get('container') ?? containers[0]?.name ?? '';
   const round = useSignal(0);
@@ -88,9 +72,13 @@ function ShellView({ path, container }: { path: string; container: string }): JS
   useEffect(() => {
     let shell: Shell | undefined;
     let gone = false;
-    void import('./shell.ts').then(({ openShell }) => {
-      if (!gone && box.current !== null) shell = openShell(box.current, path, container, (why) => (ended.value = why));
-    });
+    void part(() => import('./shell.ts')).then(
+      ({ openShell }) => {
+        if (!gone && box.current !== null)
+          shell = openShell(box.current, path, container, (why) => (ended.value = why));
+      },
+      (error: unknown) => (ended.value = String(error)),
+    );
     return () => {
       gone = true;
       shell?.close();

@@ -6,10 +6,13 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { pathOfPlace, paths } from '../kube.ts';
 import type { KubeObject } from '../kube.ts';
-import { kubectl, kubectlName } from './object-view.ts';
+import { isProtected, kubectl, kubectlName } from './object-view.ts';
 import type { ObjectView } from './object-view.ts';
+import { Confirm } from '../parts/confirm.tsx';
 import { CommandLine, Loading, Notice, Problem } from '../parts/parts.tsx';
 import { ApiError, askJson } from '../session/api.ts';
+import { part } from '../session/own-build.ts';
+import { messageOf } from '../session/session.ts';
 import type { Editor } from './editor.ts';
 
 type Step =
@@ -20,83 +23,105 @@ type Step =
       readonly patch: string;
       readonly before: string;
       readonly after: string;
-      readonly fault?: ApiError;
+      readonly fault?: ApiError | string;
     };
 
 const mergePatch = 'application/merge-patch+json';
 
-export function YamlTab({ place, object, isCopy, again }: ObjectView): JSX.Element {
+/** What somebody does with the text, step by step. */
+interface Editing {
+  readonly step: Signal<Step>;
+  readonly busy: Signal<boolean>;
+  readonly managed: Signal<boolean>;
+  /** The text in the editor; undefined while nobody has edited. */
+  readonly typed: { current: string | undefined };
+  /** The object that changes are compared with. */
+  readonly base: KubeObject;
+  /** True while the name of a protected cluster has to be typed. */
+  readonly asks: Signal<boolean>;
+  /** Sends the change as a dry run and shows what it would change. */
+  compare(): Promise<void>;
+  /** Sends the change. Rejects with the ApiError when the cluster refuses it. */
+  apply(): Promise<void>;
+}
+
+function useEditing({ place, object, again }: ObjectView): Editing {
   const step = useSignal<Step>({ at: 'reading' });
   const busy = useSignal(false);
   const managed = useSignal(false);
+  const asks = useSignal(false);
   const typed = useRef<string>(undefined);
-  const isSecret = object.kind === 'Secret';
   // While somebody edits, changes are compared with the object as it was when editing began, even if the page reads it
   // again.
   const base = useRef(object);
-  if (step.value.at === 'reading') base.current = object;
-  const send = async (dryRun: boolean, patch: string): Promise<KubeObject> => {
+  // Until the page has read the object again, the cluster's answer to the last change stands for it.
+  const applied = useRef<{ readonly from: KubeObject; readonly to: KubeObject }>(undefined);
+  if (step.value.at === 'reading') base.current = applied.current?.from === object ? applied.current.to : object;
+  const send = (dryRun: boolean, body: string): Promise<KubeObject> => {
     const query = `fieldManager=portcullis-console&fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`;
     return askJson<KubeObject>(`${paths.cluster(place.cluster)}${pathOfPlace(place)}?${query}`, {
       method: 'PATCH',
       type: mergePatch,
-      body: patch,
+      body,
     });
   };
-  const attempt = async (work: () => Promise<Step>, onFault: (error: ApiError | string) => Step): Promise<void> => {
+  const compare = async (): Promise<void> => {
     busy.value = true;
-    step.value = await work().catch((error: unknown) => onFault(error instanceof ApiError ? error : String(error)));
+    try {
+      const { read, write, difference } = await part(() => import('./document.ts'));
+      const patch = difference(readable(base.current, managed.value), read(typed.current ?? ''));
+      if (patch === undefined) throw new Error('Nothing is changed.');
+      const { resourceVersion } = base.current.metadata;
+      const body = JSON.stringify({ ...patch, metadata: { ...(patch['metadata'] as object), resourceVersion } });
+      const after = write(readable(await send(true, body), false));
+      step.value = { at: 'comparing', patch: body, before: write(readable(base.current, false)), after };
+    } catch (error) {
+      step.value = { at: 'editing', fault: error instanceof ApiError ? error : messageOf(error) };
+    }
     busy.value = false;
   };
-  const compare = (): Promise<void> =>
-    attempt(
-      async () => {
-        const { read, write, difference } = await import('./document.ts');
-        const wanted = read(typed.current ?? '');
-        const patch = difference(readable(base.current, managed.value), wanted);
-        if (patch === undefined) return { at: 'editing', fault: 'Nothing is changed.' };
-        const versioned = {
-          ...patch,
-          metadata: { ...(patch['metadata'] as object), resourceVersion: base.current.metadata.resourceVersion },
-        };
-        const text = JSON.stringify(versioned);
-        const after = await send(true, text);
-        return {
-          at: 'comparing',
-          patch: text,
-          before: write(readable(base.current, false)),
-          after: write(readable(after, false)),
-        };
-      },
-      (fault) => ({ at: 'editing', fault }),
-    );
-  const apply = (): Promise<void> =>
-    attempt(
-      async () => {
-        await send(false, (step.value as { patch: string }).patch);
-        typed.current = undefined;
-        again();
-        return { at: 'reading' };
-      },
-      (fault) =>
-        fault instanceof ApiError
-          ? { ...(step.value as Extract<Step, { at: 'comparing' }>), fault }
-          : { at: 'editing', fault },
-    );
+  const apply = async (): Promise<void> => {
+    const compared = step.value as Extract<Step, { at: 'comparing' }>;
+    if (!asks.value && (await isProtected(place.cluster))) return void (asks.value = true);
+    busy.value = true;
+    try {
+      applied.current = { from: object, to: await send(false, compared.patch) };
+      typed.current = undefined;
+      again();
+      step.value = { at: 'reading' };
+    } catch (error) {
+      step.value =
+        error instanceof ApiError ? { ...compared, fault: error } : { at: 'editing', fault: messageOf(error) };
+    }
+    asks.value = busy.value = false;
+  };
+  return { step, busy, managed, typed, base: base.current, asks, compare, apply };
+}
+
+export function YamlTab(view: ObjectView): JSX.Element {
+  const { place, object, isCopy } = view;
+  const editing = useEditing(view);
+  const { step, managed, typed, base, asks } = editing;
+  const isSecret = object.kind === 'Secret';
   const now = step.value;
+  const isRead = now.at === 'reading';
   return (
     <>
-      <Tools
-        step={step}
-        busy={busy.value}
-        managed={managed}
-        canEdit={!isCopy && !isSecret}
-        onCompare={compare}
-        onApply={apply}
-      />
+      <Tools editing={editing} canEdit={!isCopy && !isSecret} />
       {isSecret && <p class="quiet">The values of a Secret are not shown here; the summary shows them one by one.</p>}
-      {now.at === 'editing' && now.fault !== undefined && <Fault fault={now.fault} />}
-      {now.at === 'comparing' && now.fault && <Fault fault={now.fault} />}
+      {!isRead && now.fault !== undefined && <Fault fault={now.fault} />}
+      {asks.value && (
+        <Confirm
+          title={`Change ${object.kind} ${place.name}?`}
+          place={place}
+          word={place.cluster}
+          action="Apply this change"
+          onYes={() => editing.apply()}
+          onClose={() => (asks.value = false)}
+        >
+          <p>{place.cluster} is a protected cluster.</p>
+        </Confirm>
+      )}
       {now.at === 'comparing' ? (
         <TextView
           key="diff"
@@ -106,30 +131,23 @@ export function YamlTab({ place, object, isCopy, again }: ObjectView): JSX.Eleme
         />
       ) : (
         <TextView
-          key={`${now.at} ${managed.value} ${object.metadata.resourceVersion}`}
+          key={`${now.at} ${managed.value} ${base.metadata.resourceVersion}`}
           text={typed.current}
-          object={readable(base.current, managed.value)}
+          object={readable(base, managed.value)}
           label={`YAML of ${place.name}`}
-          onType={now.at === 'editing' ? (text) => (typed.current = text) : undefined}
+          onType={isRead ? undefined : (text) => (typed.current = text)}
         />
       )}
       <CommandLine
-        line={`${kubectl(place)} ${now.at === 'reading' ? 'get' : 'edit'} ${kubectlName(place)}${now.at === 'reading' ? ' -o yaml' : ''}`}
+        line={`${kubectl(place)} ${isRead ? 'get' : 'edit'} ${kubectlName(place)}${isRead ? ' -o yaml' : ''}`}
       />
     </>
   );
 }
 
-interface ToolsProps {
-  readonly step: Signal<Step>;
-  readonly busy: boolean;
-  readonly managed: Signal<boolean>;
-  readonly canEdit: boolean;
-  readonly onCompare: () => Promise<void>;
-  readonly onApply: () => Promise<void>;
-}
-
-function Tools({ step, busy, managed, canEdit, onCompare, onApply }: ToolsProps): JSX.Element {
+function Tools({ editing, canEdit }: { editing: Editing; canEdit: boolean }): JSX.Element {
+  const { step, managed, compare, apply } = editing;
+  const busy = editing.busy.value;
   const to = (at: 'reading' | 'editing') => (): void => void (step.value = { at });
   const { at } = step.value;
   return (
@@ -148,7 +166,7 @@ function Tools({ step, busy, managed, canEdit, onCompare, onApply }: ToolsProps)
       )}
       {at === 'editing' && (
         <>
-          <button type="button" class="main" disabled={busy} onClick={() => void onCompare()}>
+          <button type="button" class="main" disabled={busy} onClick={() => void compare()}>
             {busy ? 'Trying it …' : 'Try it and compare'}
           </button>
           <button type="button" onClick={to('reading')}>
@@ -158,7 +176,7 @@ function Tools({ step, busy, managed, canEdit, onCompare, onApply }: ToolsProps)
       )}
       {at === 'comparing' && (
         <>
-          <button type="button" class="main" disabled={busy} onClick={() => void onApply()}>
+          <button type="button" class="main" disabled={busy} onClick={() => void apply()}>
             {busy ? 'Applying …' : 'Apply this change'}
           </button>
           <button type="button" onClick={to('editing')}>
@@ -207,14 +225,18 @@ interface TextViewProps {
 function TextView({ text, object, before, label, onType }: TextViewProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const ready = useSignal(false);
+  const fault = useSignal('');
   useEffect(() => {
     let editor: Editor | undefined;
     let gone = false;
-    void Promise.all([import('./editor.ts'), import('./document.ts')]).then(([{ openEditor }, { write }]) => {
-      if (gone || box.current === null) return;
-      ready.value = true;
-      editor = openEditor(box.current, { text: text ?? write(object), before, label, onType });
-    });
+    void part(() => Promise.all([import('./editor.ts'), import('./document.ts')])).then(
+      ([{ openEditor }, { write }]) => {
+        if (gone || box.current === null) return;
+        ready.value = true;
+        editor = openEditor(box.current, { text: text ?? write(object), before, label, onType });
+      },
+      (error: unknown) => (fault.value = messageOf(error)),
+    );
     return () => {
       gone = true;
       editor?.close();
@@ -222,7 +244,8 @@ function TextView({ text, object, before, label, onType }: TextViewProps): JSX.E
   }, []);
   return (
     <>
-      {!ready.value && <Loading what="the text" />}
+      {fault.value !== '' && <Fault fault={fault.value} />}
+      {!ready.value && fault.value === '' && <Loading what="the text" />}
       <div class="editor" ref={box} />
     </>
   );

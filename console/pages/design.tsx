@@ -41,7 +41,7 @@ export function DesignPage(): JSX.Element {
       <ul class="swatches">
         {tokens.map((name) => (
           <li key={name}>
-            <span class={`swatch of-${name}`} />
+            <span class="swatch" style={{ background: `var(--${name})` }} />
             <code>--{name}</code>
           </li>
         ))}
@@ -55,30 +55,7 @@ export function DesignPage(): JSX.Element {
         ))}
       </p>
       <h2>Controls</h2>
-      <div class="tools">
-        <button type="button" class="main">
-          The one thing to do
-        </button>
-        <button type="button">Something else</button>
-        <button type="button" disabled>
-          Not now
-        </button>
-        <button type="button" class="small">
-          Small
-        </button>
-        <label>
-          Choice{' '}
-          <select>
-            <option>one</option>
-            <option>two</option>
-          </select>
-        </label>
-        <label>
-          <input type="checkbox" checked /> yes
-        </label>
-        <input aria-label="Text" placeholder="text" />
-        <a href="/console/design">a link</a>
-      </div>
+      <Controls />
       <h2>Lines to copy</h2>
       <CommandLine line="kubectl --context portcullis-all get pods -A -l app=web" />
       <h2>Facts</h2>
@@ -101,15 +78,41 @@ export function DesignPage(): JSX.Element {
       {statuses.map((status) => (
         <Problem
           key={status}
-          error={
-            new ApiError(
-              status,
-              { message: 'In the words of the gateway.', reason: status === 0 ? '' : 'Reason' },
-              'f0a1-22',
-            )
-          }
+          error={new ApiError(status, { message: 'In the words of the gateway.', reason: 'Reason' }, 'f0a1-22')}
         />
       ))}
     </section>
+  );
+}
+
+function Controls(): JSX.Element {
+  return (
+    <div class="tools">
+      <button type="button" class="main">
+        The one thing to do
+      </button>
+      <button type="button">Something else</button>
+      <button type="button" class="danger">
+        Something dear
+      </button>
+      <button type="button" disabled>
+        Not now
+      </button>
+      <button type="button" class="small">
+        Small
+      </button>
+      <label>
+        Choice{' '}
+        <select>
+          <option>one</option>
+          <option>two</option>
+        </select>
+      </label>
+      <label>
+        <input type="checkbox" checked /> yes
+      </label>
+      <input aria-label="Text" placeholder="text" />
+      <a href="/console/design">a link</a>
+    </div>
   );
 }

@@ -1,5 +1,6 @@
 // One object of one cluster: read from the cluster itself, and from the index's copy while the cluster does not answer.
 import type { JSX } from 'preact';
+import { DeleteButton } from '../object/delete.tsx';
 import { EventsTab } from '../object/events.tsx';
 import { LogsTab } from '../object/logs.tsx';
 import { RelatedTab } from '../object/related.tsx';
@@ -62,7 +63,10 @@ export function ObjectPage({ place }: { place: ObjectPlace }): JSX.Element {
         )}
         <span>{value?.object.kind ?? place.plural}</span>
       </nav>
-      <h1>{place.name}</h1>
+      <div class="head">
+        <h1>{place.name}</h1>
+        {value && !value.isCopy && <DeleteButton place={place} {...value} again={again} />}
+      </div>
       <nav class="tabs" aria-label="Sides of the object">
         {tabs.map(([id, title]) => (
           <a

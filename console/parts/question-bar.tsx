@@ -1,6 +1,7 @@
 // The search bar: a menu of kinds, and words that filter the objects. Values are completed from those in the index that
 // the caller may see.
 import { useComputed, useSignal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { paths } from '../kube.ts';
@@ -38,16 +39,96 @@ const valuesBy: Readonly<Record<string, string>> = {
 
 const typingMs = 150;
 
-export function QuestionBar({
-  known,
-  kind,
-  text,
-}: {
-  known: readonly Kind[];
-  kind: Kind | undefined;
-  text: string;
-}): JSX.Element {
+interface QuestionBarProps {
+  readonly known: readonly Kind[];
+  readonly kind: Kind | undefined;
+  readonly text: string;
+}
+
+export function QuestionBar(props: QuestionBarProps): JSX.Element {
+  const { known, kind } = props;
+  return (
+    <form class="bar" role="search" onSubmit={(event) => event.preventDefault()}>
+      <label class="unseen" for="kind">
+        Kind
+      </label>
+      <select
+        id="kind"
+        value={kind?.id ?? ''}
+        onChange={(event) => go(here({ kind: event.currentTarget.value, sort: undefined }))}
+      >
+        {kind === undefined && <option value="">choose a kind</option>}
+        {known.map(({ id }) => (
+          <option key={id} value={id}>
+            {id}
+          </option>
+        ))}
+      </select>
+      <Words {...props} />
+    </form>
+  );
+}
+
+/** The text field with its suggestions below it. */
+function Words(props: QuestionBarProps): JSX.Element {
   const field = useRef<HTMLInputElement>(null);
+  const { typed, offered, at, onInput, onKeyDown, choose } = useTyping(props, field);
+  const active = useComputed(() => (at.value < 0 ? undefined : `suggestion-${at.value}`));
+  return (
+    <div class="question">
+      <label class="unseen" for="question">
+        Words that the objects have
+      </label>
+      <input
+        id="question"
+        ref={field}
+        type="text"
+        role="combobox"
+        aria-expanded={offered.value.length > 0}
+        aria-controls="suggestions"
+        aria-autocomplete="list"
+        aria-activedescendant={active}
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="cluster:staging  ns:shop  label:app=web  status.phase!=Running  image~redis  any text"
+        value={typed}
+        onInput={(event) => onInput(event.currentTarget.value)}
+        onFocus={() => typed.value === '' && (offered.value = beginnings)}
+        onBlur={() => setTimeout(() => (offered.value = []), 150)}
+        onKeyDown={onKeyDown}
+      />
+      <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden={offered.value.length === 0}>
+        {offered.value.map((each, i) => (
+          <li
+            key={each.word}
+            id={`suggestion-${i}`}
+            role="option"
+            aria-selected={i === at.value}
+            onMouseDown={(event) => {
+              event.preventDefault();
+              choose(each);
+            }}
+          >
+            <code>{each.word}</code> <span class="quiet">{each.says}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+interface Typing {
+  readonly typed: Signal<string>;
+  readonly offered: Signal<readonly Suggestion[]>;
+  /** Index of the suggestion that the arrow keys have reached; -1 for none. */
+  readonly at: Signal<number>;
+  readonly onInput: (value: string) => void;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
+  readonly choose: (suggestion: Suggestion) => void;
+}
+
+/** What happens while somebody types: words are completed, and the address follows a moment later. */
+function useTyping({ known, kind, text }: QuestionBarProps, field: { current: HTMLInputElement | null }): Typing {
   const typed = useSignal(text);
   const offered = useSignal<readonly Suggestion[]>([]);
   const at = useSignal(-1);
@@ -59,8 +140,8 @@ export function QuestionBar({
   }, [text]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const show = (next: string, replace: boolean): void => {
-    const other = findKind(known, readQuestion(next).kind ?? '');
-    const { words } = readQuestion(next);
+    const { words, kind: named = '' } = readQuestion(next);
+    const other = findKind(known, named);
     if (other !== undefined) typed.value = words.join(' ');
     go(here(other === undefined ? { q: next.trim() } : { q: words.join(' '), kind: other.id }), replace);
   };
@@ -80,87 +161,27 @@ export function QuestionBar({
     const value = typed.value.replace(/\S*$/, word) + (isWhole ? ' ' : '');
     offered.value = [];
     field.current?.focus();
-    if (isWhole) {
-      typed.value = value;
-      show(value, true);
-    } else onInput(value);
+    if (!isWhole) return onInput(value);
+    typed.value = value;
+    show(value, true);
+  };
+  const onEnter = (): void => {
+    clearTimeout(timer.current);
+    offered.value = [];
+    show(typed.value, false);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const many = offered.value.length;
+    const chosen = offered.value[at.value];
     if (event.key === 'ArrowDown' && many > 0) at.value = (at.value + 1) % many;
     else if (event.key === 'ArrowUp' && many > 0) at.value = (at.value - 1 + many) % many;
     else if (event.key === 'Escape') offered.value = [];
-    else if (event.key === 'Enter' || (event.key === 'Tab' && at.value >= 0)) {
-      const chosen = offered.value[at.value];
-      if (chosen !== undefined) choose(chosen);
-      else {
-        clearTimeout(timer.current);
-        offered.value = [];
-        show(typed.value, false);
-        return;
-      }
-    } else return;
+    else if (chosen !== undefined && (event.key === 'Enter' || event.key === 'Tab')) choose(chosen);
+    else if (event.key === 'Enter') onEnter();
+    else return;
     event.preventDefault();
   };
-  const active = useComputed(() => (at.value < 0 ? undefined : `suggestion-${at.value}`));
-  return (
-    <form class="bar" role="search" onSubmit={(event) => event.preventDefault()}>
-      <label class="unseen" for="kind">
-        Kind
-      </label>
-      <select
-        id="kind"
-        value={kind?.id ?? ''}
-        onChange={(event) => go(here({ kind: event.currentTarget.value, sort: undefined }))}
-      >
-        {kind === undefined && <option value="">choose a kind</option>}
-        {known.map(({ id }) => (
-          <option key={id} value={id}>
-            {id}
-          </option>
-        ))}
-      </select>
-      <div class="question">
-        <label class="unseen" for="question">
-          Words that the objects have
-        </label>
-        <input
-          id="question"
-          ref={field}
-          type="text"
-          role="combobox"
-          aria-expanded={offered.value.length > 0}
-          aria-controls="suggestions"
-          aria-autocomplete="list"
-          aria-activedescendant={active}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="cluster:staging  ns:shop  label:app=web  status.phase!=Running  image~redis  any text"
-          value={typed}
-          onInput={(event) => onInput(event.currentTarget.value)}
-          onFocus={() => typed.value === '' && (offered.value = beginnings)}
-          onBlur={() => setTimeout(() => (offered.value = []), 150)}
-          onKeyDown={onKeyDown}
-        />
-        <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden={offered.value.length === 0}>
-          {offered.value.map((each, i) => (
-            <li
-              key={each.word}
-              id={`suggestion-${i}`}
-              role="option"
-              aria-selected={i === at.value}
-              onMouseDown={(event) => {
-                event.preventDefault();
-                choose(each);
-              }}
-            >
-              <code>{each.word}</code> <span class="quiet">{each.says}</span>
-            </li>
-          ))}
-        </ul>
-      </div>
-    </form>
-  );
+  return { typed, offered, at, onInput, onKeyDown, choose };
 }
 
 /** Returns suggestions that may complete the last word of the text. */

@@ -14,12 +14,19 @@ export function hasToken(): boolean {
   return token !== undefined;
 }
 
-/** What the page does when the gateway no longer knows the caller (401). */
-let onUnauthenticated: () => void = () => {};
+/**
+ * What the page does when the gateway no longer knows the caller (401). Resolves to true when the request should be sent
+ * again, with a token that was renewed meanwhile.
+ */
+let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
-export function whenUnauthenticated(listener: () => void): void {
+export function whenUnauthenticated(listener: () => Promise<boolean>): void {
   onUnauthenticated = listener;
 }
+
+let isUnreachable = false;
+/** Counts how often the gateway has answered again after it had not. */
+export const reconnects = signal(0);
 
 /** One request that this page has made. */
 export interface OwnRequest {
@@ -71,10 +78,24 @@ export interface Asked {
 export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
 /**
- * Sends a request and returns its successful answer.
+ * Sends a request and returns its successful answer. When the gateway no longer takes the token, and it can be renewed,
+ * the request is sent once more.
  * @throws ApiError for any other answer, and with status 0 when no answer came; DOMException AbortError when aborted
  */
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
+  const sentToken = token;
+  const { answer, auditId } = await send(path, asked);
+  if (answer.ok) return answer;
+  const error = await errorOf(answer, auditId);
+  if (error.status !== 401) throw error;
+  const isRenewed = (token !== undefined && token !== sentToken) || (await onUnauthenticated());
+  if (!isRenewed) throw error;
+  const second = await send(path, asked);
+  if (second.answer.ok) return second.answer;
+  throw await errorOf(second.answer, second.auditId);
+}
+
+async function send(path: string, asked: Asked): Promise<{ readonly answer: Response; readonly auditId: string }> {
   const { method = 'GET', accept = 'application/json', type, body, signal } = asked;
   const headers: Record<string, string> = { accept };
   if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
@@ -95,8 +116,11 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
+    isUnreachable = true;
     throw new ApiError(0, { message: 'The gateway does not answer.', reason: 'Unreachable' }, '');
   }
+  if (isUnreachable) reconnects.value += 1;
+  isUnreachable = false;
   const auditId = answer.headers.get('audit-id') ?? '';
   remember({
     method,
@@ -106,10 +130,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     auditId,
     at: new Date(),
   });
-  if (answer.ok) return answer;
-  const error = await errorOf(answer, auditId);
-  if (error.status === 401) onUnauthenticated();
-  throw error;
+  return { answer, auditId };
 }
 
 async function errorOf(answer: Response, auditId: string): Promise<ApiError> {

@@ -90,12 +90,22 @@ export async function finishLogin(
   return { tokens: tokensOf(result), back: safeBack(pending.back) };
 }
 
-/** Exchanges a refresh token for new tokens. The refresh token is kept in memory only, like the bearer token. */
-export async function refresh(settings: OpenIdSettings, refreshToken: string): Promise<Tokens> {
+/**
+ * Exchanges a refresh token for new tokens. The refresh token is kept in memory only, like the bearer token.
+ * @returns undefined when the provider refuses the refresh token, so that only another login helps
+ * @throws Error (rejects) when the provider cannot be reached or fails, so that another attempt may help
+ */
+export async function refresh(settings: OpenIdSettings, refreshToken: string): Promise<Tokens | undefined> {
   const provider = await providerOf(settings);
   const client: oauth.Client = { client_id: settings.clientId };
   const answer = await oauth.refreshTokenGrantRequest(provider, client, noSecret, refreshToken);
-  return tokensOf(await oauth.processRefreshTokenResponse(provider, client, answer));
+  try {
+    const tokens = tokensOf(await oauth.processRefreshTokenResponse(provider, client, answer));
+    return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
+  } catch (error) {
+    if (error instanceof oauth.ResponseBodyError) return undefined;
+    throw error;
+  }
 }
 
 function tokensOf({ id_token: idToken, refresh_token: refreshToken }: oauth.TokenEndpointResponse): Tokens {

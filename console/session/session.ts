@@ -3,8 +3,9 @@
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
 import { here } from '../route.ts';
-import { ApiError, hasToken, post, setToken, whenUnauthenticated } from './api.ts';
-import type { OpenIdSettings, Tokens } from './openid.ts';
+import { ApiError, post, setToken, whenUnauthenticated } from './api.ts';
+import type { OpenIdSettings } from './openid.ts';
+import { expiryOf, keepRenewed, renewNow, stopRenewal } from './renewal.ts';
 
 /** What the gateway tells every visitor about the ways to log in. */
 export interface LoginSettings {
@@ -53,9 +54,7 @@ async function whoAmI(): Promise<Identity> {
  * view.
  */
 export async function startSession(): Promise<void> {
-  whenUnauthenticated(() => {
-    if (session.peek() !== undefined) end('Your login has ended: the gateway no longer takes it.');
-  });
+  whenUnauthenticated(onUnauthenticated);
   // The fragment is removed before any request, so that nobody copies an address with a token in it.
   const linked = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
   if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
@@ -102,23 +101,12 @@ export function continueWithCertificate(): void {
 /** Ends the session and shows the login view with the reason. The views disappear, which closes their open streams. */
 export function end(reason: string): void {
   setToken(undefined);
-  clearTimeout(renewal);
+  stopRenewal();
   batch(() => {
     forgetKinds();
     session.value = undefined;
     trouble.value = reason;
   });
-}
-
-/** Returns when a JWT expires, in milliseconds since 1970; undefined for a token of another form. */
-function expiryOf(token: string): number | undefined {
-  try {
-    const payload = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    const { exp } = JSON.parse(atob(payload)) as { exp?: number };
-    return exp === undefined ? undefined : exp * 1000;
-  } catch {
-    return undefined;
-  }
 }
 
 export function messageOf(error: unknown): string {
@@ -136,42 +124,17 @@ async function finishOpenId(): Promise<void> {
   const { tokens, back } = await finishLogin(settings.peek()!.openid!);
   history.replaceState(null, '', back);
   dispatchEvent(new PopStateEvent('popstate'));
-  await take(tokens);
-}
-
-let renewal: ReturnType<typeof setTimeout> | undefined;
-/** How many milliseconds before its expiry a token is renewed, or the page warns that the login will end. */
-const renewBeforeMs = 60_000;
-/** True when the login is about to end and cannot be renewed without leaving the page. */
-export const endsSoon = signal(false);
-
-async function take(tokens: Tokens): Promise<void> {
   await logIn(tokens.idToken, 'OpenID Connect');
-  scheduleRenewal(tokens);
+  keepRenewed(settings.peek()!.openid!, tokens, (idToken) => {
+    setToken(idToken);
+    session.value = { ...session.peek()!, expiresAtMs: expiryOf(idToken) };
+  });
 }
 
-function scheduleRenewal(tokens: Tokens): void {
-  clearTimeout(renewal);
-  endsSoon.value = false;
-  const expiresAtMs = session.peek()?.expiresAtMs;
-  if (expiresAtMs === undefined) return;
-  renewal = setTimeout(() => void renew(tokens), Math.max(0, expiresAtMs - Date.now() - renewBeforeMs));
-}
-
-async function renew(tokens: Tokens): Promise<void> {
-  if (!hasToken()) return;
-  if (tokens.refreshToken === undefined) {
-    endsSoon.value = true;
-    return;
-  }
-  try {
-    const { refresh } = await import('./openid.ts');
-    const next = await refresh(settings.peek()!.openid!, tokens.refreshToken);
-    const renewed = { ...next, refreshToken: next.refreshToken ?? tokens.refreshToken };
-    setToken(renewed.idToken);
-    session.value = { ...session.peek()!, expiresAtMs: expiryOf(renewed.idToken) };
-    scheduleRenewal(renewed);
-  } catch {
-    endsSoon.value = true;
-  }
+/** Renews the login when the gateway refuses the token, or ends the session when the login cannot be renewed. */
+async function onUnauthenticated(): Promise<boolean> {
+  if (session.peek() === undefined) return false;
+  const result = await renewNow();
+  if (result === 'refused') end('Your login has ended: the gateway no longer takes it.');
+  return result === 'renewed';
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { chromium } from 'playwright-core';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { readConfig } from '../../../gateway/config/config.ts';
 import { makeLog } from '../../../gateway/operations/log.ts';
 import { startGateway } from '../../../gateway/start/gateway.ts';
@@ -38,17 +38,27 @@ export interface Visit {
 
 export interface ConsoleSite {
   readonly url: string;
-  readonly gateway: Gateway;
   readonly simulators: readonly Simulator[];
   readonly folder: string;
   tokenOf(user: string): string;
   /** Asks the gateway itself; the JSON document. */
   ask<T>(user: string, path: string, body?: object): Promise<T>;
   /** A browser of its own, not logged in. */
-  visit(path: string, options?: { readonly dark?: boolean; readonly width?: number }): Promise<Visit>;
+  visit(path: string, options?: VisitOptions): Promise<Visit>;
   /** The same, logged in by pasting the token. */
-  logIn(user: string, path: string, options?: { readonly dark?: boolean; readonly width?: number }): Promise<Visit>;
+  logIn(user: string, path: string, options?: VisitOptions): Promise<Visit>;
+  /** Ends the gateway and starts it again at the same address, with the state it had. */
+  restart(): Promise<void>;
+  /** Starts another gateway for the same clusters and users, with a state of its own; its address. */
+  startReplica(): Promise<string>;
   close(): Promise<void>;
+}
+
+export interface VisitOptions extends BrowserContextOptions {
+  readonly dark?: boolean;
+  readonly width?: number;
+  /** Where the gateway is reached, when not at its own address. */
+  readonly url?: string;
 }
 
 const names = ['frankfurt', 'virginia', 'staging'];
@@ -76,18 +86,34 @@ export async function startConsoleSite(
   const lines = demoUsers.map(({ name, groups }) => `${name}-token,${name},${name},"${groups.join(',')}"\n`);
   writeFileSync(join(folder, 'tokens.csv'), lines.join(''));
   writeFileSync(join(folder, 'config.yaml'), stringify({ probeIntervalSeconds: 1, indexResources: '*', ...settings }));
-  const config = readConfig({
-    config: join(folder, 'config.yaml'),
-    listen: `127.0.0.1:${port}`,
-    opsListen: '127.0.0.1:0',
-    dataDir: join(folder, 'state'),
-    kubeconfig: [join(folder, 'members.yaml')],
-    tokenAuthFile: join(folder, 'tokens.csv'),
-  });
-  const gateway = await startGateway(config, makeLog('error'), '0.0.0');
+  const start = (at: string, state: string): Promise<Gateway> =>
+    startGateway(
+      readConfig({
+        config: join(folder, 'config.yaml'),
+        listen: at,
+        opsListen: '127.0.0.1:0',
+        dataDir: join(folder, state),
+        kubeconfig: [join(folder, 'members.yaml')],
+        tokenAuthFile: join(folder, 'tokens.csv'),
+      }),
+      makeLog('error'),
+      '0.0.0',
+    );
+  const gateway = await start(`127.0.0.1:${port}`, 'state');
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
-  return makeSite(gateway, simulators, browser, folder);
+  return makeSite({ gateway, start, simulators, browser, folder });
 }
+
+interface SiteParts {
+  readonly gateway: Gateway;
+  readonly start: (at: string, state: string) => Promise<Gateway>;
+  readonly simulators: readonly Simulator[];
+  readonly browser: Browser;
+  readonly folder: string;
+}
+
+/** The cluster in which changes need a typed name. */
+export const protectedCluster = 'virginia';
 
 function kubeconfigOf(simulators: readonly Simulator[]): object {
   return {
@@ -98,17 +124,29 @@ function kubeconfigOf(simulators: readonly Simulator[]): object {
       cluster: { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
     })),
     users: [{ name: 'gateway', user: { token: credential } }],
-    contexts: simulators.map(({ name }) => ({ name, context: { cluster: name, user: 'gateway' } })),
+    contexts: simulators.map(({ name }) => ({
+      name,
+      context: {
+        cluster: name,
+        user: 'gateway',
+        extensions: [
+          {
+            name: 'gateway.portcullis.io/labels',
+            extension: { 'console.portcullis.io/protected': String(name === protectedCluster) },
+          },
+        ],
+      },
+    })),
   };
 }
 
-function makeSite(gateway: Gateway, simulators: readonly Simulator[], browser: Browser, folder: string): ConsoleSite {
+function makeSite({ gateway, start, simulators, browser, folder }: SiteParts): ConsoleSite {
   const { url } = gateway;
+  const running = [gateway];
   const tokenOf = (user: string): string => `${user}-token`;
   const ca = readFileSync(gateway.caFile!);
   const site: ConsoleSite = {
     url,
-    gateway,
     simulators,
     folder,
     tokenOf,
@@ -124,11 +162,12 @@ function makeSite(gateway: Gateway, simulators: readonly Simulator[], browser: B
         sent.end(body && JSON.stringify(body));
       });
     },
-    async visit(path, { dark = false, width = 1440 } = {}) {
+    async visit(path, { dark = false, width = 1440, url: at = url, ...options } = {}) {
       const context = await browser.newContext({
         ignoreHTTPSErrors: true,
         colorScheme: dark ? 'dark' : 'light',
         viewport: { width, height: 900 },
+        ...options,
       });
       const page = await context.newPage();
       const complaints: string[] = [];
@@ -136,7 +175,7 @@ function makeSite(gateway: Gateway, simulators: readonly Simulator[], browser: B
       page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
       page.on('pageerror', (error) => void complaints.push(String(error)));
       page.on('request', (request) => void requests.push(request.url()));
-      await page.goto(url + path);
+      await page.goto(at + path);
       return { page, context, complaints, requests };
     },
     async logIn(user, path, options) {
@@ -146,9 +185,18 @@ function makeSite(gateway: Gateway, simulators: readonly Simulator[], browser: B
       await visit.page.getByRole('link', { name: user, exact: true }).waitFor();
       return visit;
     },
+    async restart() {
+      await running[0]!.drain();
+      running[0] = await start(new URL(url).host, 'state');
+    },
+    async startReplica() {
+      const replica = await start('127.0.0.1:0', `replica-${running.length}`);
+      running.push(replica);
+      return replica.url;
+    },
     async close() {
       await browser.close();
-      await gateway.drain();
+      await Promise.all(running.map((each) => each.drain()));
       await Promise.all(simulators.map((simulator) => simulator.close()));
       rmSync(folder, { recursive: true, force: true });
     },
