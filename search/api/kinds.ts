@@ -26,6 +26,7 @@ import {
   rightsToNamed,
   rightsToPath,
 } from './steps/rights-to-types.ts';
+import { fetchWhatCan, fetchWhoCan } from './who-can/fetch-access.ts';
 
 const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { readonly kind: K }>> } = {
   // Requests for objects of one type, by a Kubernetes path such as `/api/v1/pods`.
@@ -66,6 +67,9 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
   }),
   indexes: kind({ form: formIndexes }),
   operation: kind({ fetch: fetchOperation, form: formJson }),
+  // Requests about RBAC, which read the caller's rights to roles and bindings themselves.
+  whocan: kind({ waits: true, fetch: fetchWhoCan, form: formJson }),
+  whatcan: kind({ waits: true, fetch: fetchWhatCan, form: formJson }),
   version: kind({ form: formVersion }),
   health: kind({ form: formHealth }),
 };

@@ -2,6 +2,7 @@
 // each kind is answered.
 import type { AskedQuery } from '../query/read-query.ts';
 import type { Parameters } from '../query/parameters.ts';
+import type { AccessQuestion } from '../rights/access/who-can.ts';
 import type { FacetBy } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 import type { CollectionTypes } from './collection-types.ts';
@@ -108,6 +109,23 @@ export type OperationQuestion = { readonly kind: 'operation' } & (
   | { readonly operation: 'rebuild'; readonly clusters: readonly string[] | undefined }
 );
 
+/** A request for those who may do something in some clusters, or in all. */
+export interface WhoCanQuestion {
+  readonly kind: 'whocan';
+  readonly access: AccessQuestion;
+  /** Whether those who could come to the right are asked for too. */
+  readonly mayBecome: boolean;
+  readonly clusters: readonly string[] | undefined;
+}
+
+/** A request for everything that somebody may do in some clusters, or in all. */
+export interface WhatCanQuestion {
+  readonly kind: 'whatcan';
+  /** A user as clusters see them; undefined for the caller. */
+  readonly subject: { readonly name: string; readonly groups: readonly string[] } | undefined;
+  readonly clusters: readonly string[] | undefined;
+}
+
 /** A request for the health or version of the gateway. */
 export interface AboutQuestion {
   readonly kind: 'health' | 'version';
@@ -126,4 +144,6 @@ export type Question =
   | DocumentQuestion
   | FleetQuestion
   | OperationQuestion
+  | WhoCanQuestion
+  | WhatCanQuestion
   | AboutQuestion;

@@ -24,7 +24,8 @@ export type IndexPart =
   | { readonly part: 'collections'; readonly name: string | undefined }
   | { readonly part: 'indexes'; readonly name: string | undefined }
   | { readonly part: 'fleet' }
-  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' | 'status' | 'move' | 'rebuild' };
+  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' | 'status' | 'move' | 'rebuild' }
+  | { readonly part: 'whocan' | 'whatcan' };
 
 /** A request to the index, with the functions to answer it. */
 export interface IndexRequest {

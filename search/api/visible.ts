@@ -2,11 +2,11 @@
 // the caller may not reach, so it is safe to make answers, warnings and errors from it.
 import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
-import type { Scopes } from '../rights/scopes.ts';
+import type { OpenScopes } from '../rights/scopes.ts';
 import type { TypeKey } from '../types.ts';
 
-/** Functions that say which rows of the index a user may see. */
-export type IndexRights = Pick<Scopes, 'scope' | 'scopeAt' | 'onChange' | 'current'>;
+/** Functions that say which rows of the index a user may see, and what of the RBAC of each cluster. */
+export type IndexRights = Pick<OpenScopes, 'scope' | 'scopeAt' | 'onChange' | 'current' | 'access'>;
 
 /** Whether a caller with this scope may see a row. The namespace of a cluster-scoped object is ''. */
 export function scopeAllows(

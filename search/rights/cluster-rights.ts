@@ -10,6 +10,8 @@ import { makeRecent } from '../../lib/recent.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType, TypeKey } from '../types.ts';
 import { grantDigest, intersectGrants, isNothing, noGrant } from './grants.ts';
+import { hiddenByAge, hide } from './hidden-cluster.ts';
+import type { HiddenCluster } from './hidden-cluster.ts';
 import type { Member } from './members.ts';
 import { rightsTypes } from './mirror.ts';
 import type { RightsMirror } from './mirror.ts';
@@ -23,19 +25,6 @@ import type { Reviewer, TimedGrant } from './review.ts';
 import type { Sampled } from './samples.ts';
 import type { Grant } from './scope.ts';
 import type { StoredIncarnation } from './stored-incarnations.ts';
-
-/** A cluster that the caller may reach, but whose rows are missing from the answer, all or some of them. */
-export interface HiddenCluster {
-  readonly cluster: string;
-  /**
-   * `RightsStale`: the copy of its RBAC was last confirmed too long ago. `RightsUnknown`: its RBAC has not been read
-   * completely yet, or the cluster did not answer an access review. `IdentityRefused`: the gateway's rules do not let
-   * this identity out to the cluster.
-   */
-  readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused';
-  /** Text for the caller: which cluster is hidden and why. */
-  readonly message: string;
-}
 
 /** The question that rights answer: which objects of these types may the user `get`, `list` or `watch`? */
 export interface RightsQuestion {
@@ -290,13 +279,11 @@ export class ClusterRights {
 
   /** Hides the cluster when its RBAC or its rows were confirmed too long ago; undefined when recently enough. */
   #hiddenByAge(record: ClusterRecord, confirmedAtMs: number, what: string, basis: Basis): HiddenCluster | undefined {
-    if (confirmedAtMs === 0) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
     const { maxAgeMs, now } = this.#options;
     const nowMs = now();
     // After the clock was set back, a confirmation can have a time in the future, so the earlier of both times counts.
-    basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
-    const ageMs = nowMs - confirmedAtMs;
-    return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
+    if (confirmedAtMs > 0) basis.staleAtMs = Math.min(basis.staleAtMs, Math.min(confirmedAtMs, nowMs) + maxAgeMs);
+    return hiddenByAge(record, what, { confirmedAtMs, nowMs, maxAgeMs });
   }
 
   /** The identity the cluster would see: after impersonation, and with the groups that an API server adds. */
@@ -329,20 +316,4 @@ export class ClusterRights {
 
 function madeOn({ untilMs, staleAtMs, subjects, isMixed }: Basis) {
   return { untilMs, staleAtMs, subjects: isMixed ? undefined : subjects };
-}
-
-function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
-  return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
-}
-
-function staleText(what: string, ageMs: number, maxAgeMs: number): string {
-  const age = ageMs < 0 ? 'in the future by the clock of this gateway' : `${spanText(ageMs)} ago`;
-  return `its ${what} were last confirmed ${age}, and they count for ${spanText(maxAgeMs)} (--index-rights-max-age)`;
-}
-
-/** A duration as text for a message, such as `90s`, `12m` or `3h`. */
-function spanText(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 120) return `${seconds}s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`;
 }

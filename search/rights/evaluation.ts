@@ -3,7 +3,8 @@
 // change that arrives during the reading would be lost otherwise.
 import { typeKey } from '../types.ts';
 import type { TypeKey } from '../types.ts';
-import type { ClusterPart, HiddenCluster, RightsQuestion } from './cluster-rights.ts';
+import type { ClusterPart, RightsQuestion } from './cluster-rights.ts';
+import type { HiddenCluster } from './hidden-cluster.ts';
 import { grantDigest, isNothing, textDigest } from './grants.ts';
 import type { ChangeJournal, ClusterChange } from './journal.ts';
 import { recordUidOf } from './members.ts';

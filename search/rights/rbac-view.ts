@@ -32,6 +32,14 @@ export interface RbacView {
    * one namespace or of one name, or by a get of each object.
    */
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
+  /** Every binding that can allow something, with the rules of its role; no rules while there is no such role. */
+  bindings(): Iterable<BoundRules>;
+}
+
+/** A binding with the rules of its role. */
+export interface BoundRules {
+  readonly binding: Binding;
+  readonly rules: readonly PolicyRule[];
 }
 
 /** An {@link RbacView} to which RBAC objects and Namespaces can be added. */
@@ -101,9 +109,14 @@ class CompiledRbac implements RbacFeed {
     }
     const key = `${namespace}/${name}`;
     const before = this.#unbind(key);
-    const binding = object === undefined ? undefined : readBinding(object, namespace);
+    const binding = object === undefined ? undefined : readBinding(object, { namespace, name });
     if (binding !== undefined) this.#bind(key, binding);
     return [...(before?.subjects ?? []), ...(binding?.subjects ?? [])];
+  }
+
+  *bindings(): Generator<BoundRules> {
+    for (const binding of this.#bindings.values())
+      yield { binding, rules: this.#roles.get(roleKey(binding.role)) ?? noRules };
   }
 
   *#boundTo(role: string): Generator<SubjectKey> {

@@ -69,13 +69,28 @@ test('resourceNames that are no list of texts never come to mean every name', ()
 test('a binding that kube-apiserver would never follow is not followed', () => {
   const subjects = [{ kind: 'User', name: 'jane' }];
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'x' };
-  assert.ok(readBinding({ roleRef, subjects }, ''));
-  assert.equal(readBinding({ roleRef: { ...roleRef, kind: 'Role' }, subjects }, ''), undefined);
-  assert.equal(readBinding({ roleRef: { ...roleRef, apiGroup: 'other' }, subjects }, ''), undefined);
-  assert.equal(readBinding({ roleRef, subjects: [{ kind: 'Robot', name: 'jane' }] }, ''), undefined);
+  assert.ok(readBinding({ roleRef, subjects }, { namespace: '', name: 'b' }));
+  assert.equal(
+    readBinding({ roleRef: { ...roleRef, kind: 'Role' }, subjects }, { namespace: '', name: 'b' }),
+    undefined,
+  );
+  assert.equal(
+    readBinding({ roleRef: { ...roleRef, apiGroup: 'other' }, subjects }, { namespace: '', name: 'b' }),
+    undefined,
+  );
+  assert.equal(
+    readBinding({ roleRef, subjects: [{ kind: 'Robot', name: 'jane' }] }, { namespace: '', name: 'b' }),
+    undefined,
+  );
   // An account without a namespace has none in a ClusterRoleBinding.
-  assert.equal(readBinding({ roleRef, subjects: [{ kind: 'ServiceAccount', name: 'a' }] }, ''), undefined);
-  const inTeam = readBinding({ roleRef, subjects: [{ kind: 'ServiceAccount', name: 'a' }] }, 'team');
+  assert.equal(
+    readBinding({ roleRef, subjects: [{ kind: 'ServiceAccount', name: 'a' }] }, { namespace: '', name: 'b' }),
+    undefined,
+  );
+  const inTeam = readBinding(
+    { roleRef, subjects: [{ kind: 'ServiceAccount', name: 'a' }] },
+    { namespace: 'team', name: 'b' },
+  );
   assert.deepEqual(inTeam?.subjects, ['u:system:serviceaccount:team:a']);
 });
 

@@ -9,18 +9,21 @@ import type { ResourceType } from '../types.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';
 
-/** The fields of a rbac.authorization.k8s.io/v1 PolicyRule that concern resources. */
+/** A rbac.authorization.k8s.io/v1 PolicyRule. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   /** The names of objects that the rule allows. When the list is empty, it allows every name. */
   readonly resourceNames: readonly string[];
+  /** Paths that are no resources, such as `/healthz` or `/debug/*`. They count only in a ClusterRoleBinding. */
+  readonly nonResourceURLs: readonly string[];
 }
 
 /** A RoleBinding, or a ClusterRoleBinding when `namespace` is ''. */
 export interface Binding {
   readonly namespace: string;
+  readonly name: string;
   readonly role: RoleReference;
   /** Keys of the users and groups that are bound; {@link subjectKeysOf} gives the keys of a user. */
   readonly subjects: readonly SubjectKey[];
@@ -56,6 +59,16 @@ export function ruleConcerns(rule: PolicyRule, { verb, group, resource, subresou
     matches(rule.apiGroups, group) &&
     resourceMatches(rule.resources, resource, subresource)
   );
+}
+
+/**
+ * Whether the rule allows a request for a path that is no resource (NonResourceURLMatches in evaluation_helpers.go). All
+ * stars at the end of a rule's path together mean any rest.
+ */
+export function ruleAllowsPath({ verbs, nonResourceURLs }: PolicyRule, verb: string, path: string): boolean {
+  const covers = (url: string): boolean =>
+    url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')));
+  return matches(verbs, verb) && nonResourceURLs.some(covers);
 }
 
 function nameMatches({ resourceNames }: PolicyRule, name: string): boolean {
@@ -123,6 +136,7 @@ export function readRules(role: unknown): readonly PolicyRule[] {
     apiGroups: textsOf(fieldOf(rule, 'apiGroups')),
     resources: textsOf(fieldOf(rule, 'resources')),
     resourceNames: namesOf(fieldOf(rule, 'resourceNames')),
+    nonResourceURLs: textsOf(fieldOf(rule, 'nonResourceURLs')),
   }));
 }
 
@@ -130,7 +144,10 @@ export function readRules(role: unknown): readonly PolicyRule[] {
  * Reads a RoleBinding, or a ClusterRoleBinding when `namespace` is ''. Undefined when the binding can never allow
  * anything: it binds a Role cluster-wide, refers to another API group, or has no known subject.
  */
-export function readBinding(binding: unknown, namespace: string): Binding | undefined {
+export function readBinding(
+  binding: unknown,
+  { namespace, name: own }: Pick<Binding, 'namespace' | 'name'>,
+): Binding | undefined {
   const reference = fieldOf(binding, 'roleRef');
   const group = fieldOf(reference, 'apiGroup') ?? '';
   const kind = fieldOf(reference, 'kind');
@@ -140,7 +157,7 @@ export function readBinding(binding: unknown, namespace: string): Binding | unde
   const subjects = listOf(fieldOf(binding, 'subjects')).flatMap((subject) => subjectKeyOf(subject, namespace) ?? []);
   if (subjects.length === 0) return undefined;
   const role: RoleReference = { kind, namespace: kind === 'Role' ? namespace : '', name };
-  return { namespace, role, subjects: [...new Set(subjects)] };
+  return { namespace, name: own, role, subjects: [...new Set(subjects)] };
 }
 
 /**

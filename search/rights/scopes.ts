@@ -5,6 +5,8 @@ import type { StoredTypes } from '../stores/stored-types.ts';
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
+import { makeAccess } from './access/cluster-access.ts';
+import type { FindAccess } from './access/cluster-access.ts';
 import { makeRightsMirror, rightsTypes } from './mirror.ts';
 import { makeRightsModes } from './modes.ts';
 import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
@@ -16,7 +18,7 @@ import { makeSamples } from './samples.ts';
 import type { SampleResult } from './samples.ts';
 import { StoredIncarnations } from './stored-incarnations.ts';
 
-export type { HiddenCluster } from './cluster-rights.ts';
+export type { HiddenCluster } from './hidden-cluster.ts';
 export type { ScopeAnswer } from './evaluation.ts';
 export type { Scopes } from './row-scopes.ts';
 
@@ -53,8 +55,9 @@ export interface ScopesOptions extends Pick<
   readonly now?: () => number;
 }
 
-/** {@link Scopes} with a method to stop following the store. */
+/** {@link Scopes} with what a caller may know of RBAC, and a method to stop following the store. */
 export interface OpenScopes extends Scopes {
+  readonly access: FindAccess;
   close(): void;
 }
 
@@ -105,7 +108,9 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     now,
   });
   scopes = made;
+  const { clusters, outgoing, maxAgeMs } = options;
   return {
+    access: makeAccess({ scopes: made, mirror, stored, clusters, outgoing, modes, confirmations, maxAgeMs, now }),
     scope: (user, verb, types, names) => made.scope(user, verb, types, names),
     scopeAt: (question, resourceVersion) => made.scopeAt(question, resourceVersion),
     current: (atLeast) => made.current(atLeast),

@@ -37,6 +37,8 @@ export const indexQuestions = [
   'status',
   'move',
   'rebuild',
+  'whocan',
+  'whatcan',
 ] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 

@@ -10,6 +10,7 @@ import { readOperation } from '../operations/operations.ts';
 import type { Question } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
 import type { Asked } from '../state.ts';
+import { readWhatCan, readWhoCan } from '../who-can/read-access.ts';
 import { readObjects } from './read-objects.ts';
 import { readCollection, readCollectionNames } from './read-collections.ts';
 import { readFreshness, readPosted, readValues } from './read-types.ts';
@@ -47,6 +48,10 @@ function questionOf(request: IndexRequest, collections: readonly CollectionDefin
     case 'move':
     case 'rebuild':
       return readOperation(request, asked.part);
+    case 'whocan':
+      return readWhoCan(request);
+    case 'whatcan':
+      return readWhatCan(request);
     case 'query':
       return readPosted(request);
     default:
