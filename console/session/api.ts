@@ -15,8 +15,8 @@ export function hasToken(): boolean {
 }
 
 /**
- * What the page does when the gateway no longer knows the caller (401). Resolves to true when the request should be sent
- * again, with a token that was renewed meanwhile.
+ * What the page does when the gateway no longer knows the caller (401). Resolves to true when the request should be
+ * sent again, with a token that was renewed meanwhile.
  */
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
@@ -78,8 +78,8 @@ export interface Asked {
 export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
 /**
- * Sends a request and returns its successful answer. When the gateway no longer takes the token, and it can be renewed,
- * the request is sent once more.
+ * Sends a request and returns its successful answer. When the gateway no longer takes the token, and it can be
+ * renewed, the request is sent once more.
  * @throws ApiError for any other answer, and with status 0 when no answer came; DOMException AbortError when aborted
  */
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {

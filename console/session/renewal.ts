@@ -1,5 +1,5 @@
-// Renews a login of OpenID Connect before its token expires, by a refresh token. There is never more than one renewal at a
-// time. While the provider does not answer, it is asked again, and the views stay.
+// Renews a login of OpenID Connect before its token expires, by a refresh token. There is never more than one renewal
+// at a time. While the provider does not answer, it is asked again, and the views stay.
 import { signal } from '@preact/signals';
 import type { OpenIdSettings, Tokens } from './openid.ts';
 
@@ -7,8 +7,8 @@ import type { OpenIdSettings, Tokens } from './openid.ts';
 export type Renewal = 'renewed' | 'refused' | 'unreachable';
 
 /**
- * What stands against the next renewal: `none`, `no-refresh` when the provider has given no refresh token and the token
- * expires soon, `unreachable` when the provider does not answer.
+ * What stands against the next renewal: `none`, `no-refresh` when the provider has given no refresh token and the
+ * token expires soon, `unreachable` when the provider does not answer.
  */
 export const obstacle = signal<'none' | 'no-refresh' | 'unreachable'>('none');
 

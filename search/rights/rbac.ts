@@ -1,7 +1,7 @@
 // RBAC as kube-apiserver evaluates it (kubernetes:plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation,
 // pkg/apis/rbac/v1), as pure functions over Role and binding objects. Easy to get wrong: a rule without resourceNames
-// allows every name, and also requests without a name. A rule with resourceNames allows only these names, and the entry
-// "" in it means a request without a name.
+// allows every name, and also requests without a name. A rule with resourceNames allows only these names, and the
+// entry "" in it means a request without a name.
 import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -62,8 +62,8 @@ export function ruleConcerns(rule: PolicyRule, { verb, group, resource, subresou
 }
 
 /**
- * Whether the rule allows a request for a path that is no resource (NonResourceURLMatches in evaluation_helpers.go). All
- * stars at the end of a rule's path together mean any rest.
+ * Whether the rule allows a request for a path that is no resource (NonResourceURLMatches in evaluation_helpers.go).
+ * All stars at the end of a rule's path together mean any rest.
  */
 export function ruleAllowsPath({ verbs, nonResourceURLs }: PolicyRule, verb: string, path: string): boolean {
   const covers = (url: string): boolean =>
@@ -127,8 +127,8 @@ export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): 
 }
 
 /**
- * The rules of a Role or ClusterRole. For an aggregated ClusterRole these are the rules that Kubernetes' controller has
- * written into it, as in kube-apiserver.
+ * The rules of a Role or ClusterRole. For an aggregated ClusterRole these are the rules that Kubernetes' controller
+ * has written into it, as in kube-apiserver.
  */
 export function readRules(role: unknown): readonly PolicyRule[] {
   return listOf(fieldOf(role, 'rules')).map((rule) => ({
@@ -197,8 +197,8 @@ function textsOf(value: unknown): readonly string[] {
 }
 
 /**
- * Reads resourceNames. A value that is not a list of texts becomes a name that no object has: an empty list would allow
- * every name.
+ * Reads resourceNames. A value that is not a list of texts becomes a name that no object has: an empty list would
+ * allow every name.
  */
 function namesOf(value: unknown): readonly string[] {
   if (value === undefined || value === null) return [];

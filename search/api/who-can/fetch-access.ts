@@ -66,7 +66,10 @@ export async function fetchWhoCan(
   };
 }
 
-/** Answers `indexes/whatcan`. Rejects as {@link fetchWhoCan}, and with IDENTITY_REFUSED for a name that nobody can have. */
+/**
+ * Answers `indexes/whatcan`. Rejects as {@link fetchWhoCan}, and with IDENTITY_REFUSED for a name that nobody can
+ * have.
+ */
 export async function fetchWhatCan(
   { request, question }: Planned<WhatCanQuestion>,
   dependencies: AnswerDependencies,
@@ -102,8 +105,9 @@ interface Reading {
 }
 
 /**
- * Reads each cluster that the caller may reach. Security: RBAC may change while it is read, and with it what the caller
- * may read. So the caller's rights are read again afterwards, and everything starts over when they have changed.
+ * Reads each cluster that the caller may reach. Security: RBAC may change while it is read, and with it what the
+ * caller may read. So the caller's rights are read again afterwards, and everything starts over when they have
+ * changed.
  * @returns what the answer may lack, by cluster
  */
 async function inEachCluster(
@@ -169,8 +173,8 @@ function rowsOf(cluster: string, { subjects, binding, rule }: Finding): readonly
 }
 
 /**
- * The caller's own rules, which the cluster would tell the caller too (SelfSubjectRulesReview). Security: through which
- * binding they come is told only when the caller may read it.
+ * The caller's own rules, which the cluster would tell the caller too (SelfSubjectRulesReview). Security: through
+ * which binding they come is told only when the caller may read it.
  */
 function ownRows(cluster: string, known: KnownRbac & { readonly view: RbacView }, identity: User): readonly object[] {
   const { view, isReadable, isNamespaced } = known;

@@ -1,6 +1,6 @@
-// What a caller may know of the RBAC of each cluster. Security: a cluster that the gateway does not let the caller reach
-// is not in the answer. What is missing of a cluster follows from the caller's own rights and the state of the index,
-// and says nothing about objects that the caller may not read.
+// What a caller may know of the RBAC of each cluster. Security: a cluster that the gateway does not let the caller
+// reach is not in the answer. What is missing of a cluster follows from the caller's own rights and the state of the
+// index, and says nothing about objects that the caller may not read.
 import { memberView } from '../../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
@@ -24,8 +24,8 @@ import type { KnownRbac } from './who-can.ts';
 export interface AccessGap {
   readonly cluster: string;
   /**
-   * Those of {@link HiddenCluster}, and `NotIndexed`: the index has nothing of the cluster yet. `NotReadable`: the caller
-   * may not list all its roles and bindings. `OtherAuthorizers`: not only RBAC decides there.
+   * Those of {@link HiddenCluster}, and `NotIndexed`: the index has nothing of the cluster yet. `NotReadable`: the
+   * caller may not list all its roles and bindings. `OtherAuthorizers`: not only RBAC decides there.
    */
   readonly reason: HiddenCluster['reason'] | 'NotIndexed' | 'NotReadable' | 'OtherAuthorizers' | 'TooManyRows';
   readonly message: string;

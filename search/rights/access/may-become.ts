@@ -1,6 +1,6 @@
-// Who could come to do something that RBAC does not give them directly: by acting as somebody who may, by a token or a
-// pod of a ServiceAccount that may, or by giving the right to themselves. One step only: who could become somebody who
-// could become somebody else is not followed.
+// Who could come to do something that RBAC does not give them directly: by acting as somebody who may, by a token or
+// a pod of a ServiceAccount that may, or by giving the right to themselves. One step only: who could become somebody
+// who could become somebody else is not followed.
 import { mastersGroup } from '../../../auth/callers/reserved.ts';
 import type { SubjectKey } from '../rbac.ts';
 import { subjectOf, whoCan } from './who-can.ts';
@@ -8,8 +8,8 @@ import type { AccessQuestion, Finding, KnownRbac, ResourceAccess, Subject } from
 
 /**
  * How somebody comes to a right. `Impersonate`: by a request as somebody else. `CreateToken`: by a token for a
- * ServiceAccount. `CreatePod`: by a pod, or a workload that makes one, that runs as a ServiceAccount. `Bind`: by a binding
- * to a role that they do not hold. `Escalate`: by more rules in a role.
+ * ServiceAccount. `CreatePod`: by a pod, or a workload that makes one, that runs as a ServiceAccount. `Bind`: by a
+ * binding to a role that they do not hold. `Escalate`: by more rules in a role.
  */
 export type Way = 'Impersonate' | 'CreateToken' | 'CreatePod' | 'Bind' | 'Escalate';
 

@@ -51,8 +51,8 @@ export interface KnownRbac {
 }
 
 /**
- * The rules that allow a request. A binding that allows it in general gives one rule; one that allows it for some names
- * gives each of its rules that fits.
+ * The rules that allow a request. A binding that allows it in general gives one rule; one that allows it for some
+ * names gives each of its rules that fits.
  */
 export function* whoCan({ view, isReadable, isNamespaced }: KnownRbac, question: AccessQuestion): Generator<Finding> {
   for (const { binding, rules } of view.bindings()) {
@@ -103,8 +103,8 @@ function mayConcern(bound: string, question: AccessQuestion, isNamespaced: Known
   if (bound === '') return true;
   if ('path' in question) return false;
   if (question.namespace !== undefined) return question.namespace === bound;
-  // A request for one Namespace counts as a request inside of it (apiserver:pkg/endpoints/request), so a RoleBinding can
-  // allow it. For other cluster-scoped types it cannot.
+  // A request for one Namespace counts as a request inside of it (apiserver:pkg/endpoints/request), so a RoleBinding
+  // can allow it. For other cluster-scoped types it cannot.
   return isNamespace(question) || isNamespaced(question) !== false;
 }
 
