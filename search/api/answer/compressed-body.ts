@@ -3,11 +3,11 @@
 // other requests are not held up while an answer is compressed.
 import { createGzip } from 'node:zlib';
 import type { Gzip } from 'node:zlib';
-import { headerValues } from '../../http/raw-headers.ts';
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
+import { headerValues } from '../../../http/raw-headers.ts';
+import type { OpenStreams } from '../../../routing/forward/open-streams.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { AnswerBody, Warning } from './answer-body.ts';
-import type { IndexRequest } from './request.ts';
+import type { IndexRequest } from '../request.ts';
 
 /** Answers of at least so many bytes are compressed: defaultGzipThresholdBytes of kube-apiserver. */
 const thresholdBytes = 128 * 1024;
