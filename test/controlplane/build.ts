@@ -29,9 +29,11 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return path.join(root, 'portcullis', 'controlplane');
 }
 
-/** Every program name `ensureBinaries` knows. */
+/** The programs of a whole run: all that `ensureBinaries` knows but those that only named tests need. */
 export function programNames(): readonly string[] {
-  return goModules().flatMap((module) => module.programs);
+  return goModules()
+    .filter(({ onlyWhenNamed }) => onlyWhenNamed !== true)
+    .flatMap((module) => module.programs);
 }
 
 /**

@@ -18,6 +18,8 @@ export interface GoModule {
   readonly programs: readonly string[];
   /** Said before building, so that nobody thinks it hangs. */
   readonly coldBuild: string;
+  /** Set where only tests that are named need it, so that a whole run does not build it. */
+  readonly onlyWhenNamed?: true;
 }
 
 function kubernetesVersionFlags(version: string): string[] {
@@ -112,6 +114,15 @@ export function goModules(): readonly GoModule[] {
       ldflags: [`-X helm.sh/helm/v3/internal/version.version=${helm}`],
       programs: ['helm'],
       coldBuild: 'about 3 minutes on two cores',
+    },
+    {
+      name: 'karmadactl',
+      folder: 'clients/karmadactl',
+      target: 'github.com/karmada-io/karmada/cmd/karmadactl',
+      ldflags: [],
+      programs: ['karmadactl'],
+      coldBuild: 'about 4 minutes on two cores',
+      onlyWhenNamed: true,
     },
     {
       name: 'h2spec',
