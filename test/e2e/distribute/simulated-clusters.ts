@@ -5,7 +5,7 @@ import { startSimulator, type Simulator, type SimulatorOptions } from '../../../
 import type { JsonObject } from '../../../sim/types.ts';
 import { chosen, definition, executorAccess, registerCluster } from './works-site.ts';
 
-/** Starts clusters `sim-1`, `sim-2` and so on, with AppliedManifestWorks, a namespace `ns1` and the default executor. */
+/** Starts clusters `sim-1`, `sim-2` and so on, with AppliedManifestWorks, namespace `ns1` and the default executor. */
 export async function startSimulatedClusters(
   count: number,
   options: SimulatorOptions = {},
