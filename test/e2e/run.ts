@@ -1,7 +1,8 @@
 // `npm run test:e2e`: everything on real control planes, two files at a time where they measure nothing (decision
 // 0024). The binaries are built from pinned Go modules on first use: many minutes, then cached outside the tree.
 import { readFileSync } from 'node:fs';
-import { ensureBinaries, programNames } from '../controlplane/build.ts';
+import { ensureBinaries } from '../controlplane/build.ts';
+import { goModules } from '../controlplane/modules.ts';
 import type { Counts } from '../counting-reporter.ts';
 import { conclude, root, runTests, testFiles } from '../runner.ts';
 import { join } from 'node:path';
@@ -63,7 +64,8 @@ function filesToRepeat(failed: readonly string[]): readonly string[] {
 }
 
 // What cannot be built is told again by the files that need it.
-if (isWhole) await ensureBinaries(programNames()).catch((error: unknown) => console.error(String(error)));
+const programs = goModules().flatMap((module) => (module.isForPeers === true ? [] : module.programs));
+if (isWhole) await ensureBinaries(programs).catch((error: unknown) => console.error(String(error)));
 await runTogether(files.filter((file) => !runsAlone(file)));
 for (const file of files.filter(runsAlone)) await run(file, 0);
 
