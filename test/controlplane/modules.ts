@@ -178,7 +178,8 @@ export function goModules(): readonly GoModule[] {
       target: '.',
       ldflags: [],
       programs: ['ocm-work-agent', 'ocm-work-hub', 'ocm-placement'],
-      coldBuild: 'about 5 minutes on two cores',
+      coldBuild: 'about 8 minutes on two cores',
+      onlyWhenNamed: true,
     },
   ];
 }

@@ -24,7 +24,7 @@ async function startComponent(program: string, dir: string, kubeconfig: string, 
   });
 }
 
-/** The member's agent, as administrator of both sides. It executes the works of the hub's namespace of its name. */
+/** The agent of the member, administrator of both sides: it executes the works in the hub's namespace of its name. */
 export async function startWorkAgent(hub: Member, member: Member, args: readonly string[] = []): Promise<Child> {
   return await startComponent('ocm-work-agent', member.dir, member.adminKubeconfig, [
     ...['--spoke-cluster-name', member.name, '--workload-source-config', hub.adminKubeconfig],

@@ -36,8 +36,9 @@ after(async () => {
 function executorRights(): readonly object[] {
   const all = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
   const rules = {
+    reader: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }],
     half: [
-      { apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'list', 'watch'] },
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'get', 'list', 'watch'] },
       { apiGroups: [''], resources: ['configmaps'], verbs: all, resourceNames: ['half1'] },
     ],
     'no-delete': [{ apiGroups: [''], resources: ['configmaps'], verbs: all.filter((verb) => verb !== 'delete') }],
@@ -49,12 +50,12 @@ function executorRights(): readonly object[] {
 }
 
 async function areSame(given: WorkCase, index: number): Promise<void> {
-  const { shows = '' } = given.steps[index]!;
+  const { shows = '', isNoticedLate = false } = given.steps[index]!;
   const deadline = performance.now() + patienceMs;
   let found: readonly string[] = [];
   await waitFor(async () => {
     const [theirPicture, ourPicture] = await Promise.all([takePicture(theirs, given), takePicture(ours, given)]);
-    found = differences(theirPicture, ourPicture);
+    found = isNoticedLate ? [] : differences(theirPicture, ourPicture);
     const settled = await Promise.all([isSettled(theirs, given), isSettled(ours, given)]);
     if (!settled.every(Boolean)) found = [...found, `settled: ${settled.join(', ')}`];
     if (!JSON.stringify(ourPicture).includes(shows)) found = [...found, `does not show ${shows}`];

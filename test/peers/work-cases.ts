@@ -41,7 +41,7 @@ const basics: readonly WorkCase[] = [
     works: ['plain'],
     objects: maps('plain1', 'plain2'),
     steps: [
-      work('plain', [configMap('plain1', { a: '1' }), configMap('plain2')], {}, { app: 'x' }),
+      work('plain', [configMap('plain1', { a: '1' }), configMap('plain2')], {}, { labels: { app: 'x' } }),
       work('plain', [configMap('plain2', { b: '2' }), configMap('plain1', { a: '2' })]),
       work('plain', [configMap('plain2', { b: '2' })]),
       without('plain'),
@@ -69,18 +69,19 @@ const basics: readonly WorkCase[] = [
     says: 'a kind that the cluster does not have',
     works: ['unknown'],
     objects: maps('unknown1'),
+    hasRecords: false,
     steps: [
       work('unknown', [{ apiVersion: 'no.such/v1', kind: 'Nothing', metadata: metadata('n') }, configMap('unknown1')]),
     ],
   },
   {
-    says: 'a UID and a namespace that do not belong there, and labels that are taken away',
+    says: 'a UID and a namespace that do not belong there, and labels and annotations of others',
     works: ['odd'],
     objects: [...maps('odd'), '/apis/rbac.authorization.k8s.io/v1/clusterroles/peer-role'],
     steps: [
       has(configMap('odd', { theirs: '1' }, { labels: { foo: 'x', keep: 'y' }, annotations: { a: 'b' } })),
       work('odd', [
-        configMap('odd', { a: '1' }, { uid: 'a72b1fd2-0000-4000-8000-000000000000', labels: { 'foo-': '', bar: 'z' } }),
+        configMap('odd', { a: '1' }, { uid: 'a72b1fd2-0000-4000-8000-000000000000', labels: { foo: 'y', bar: 'z' } }),
         { ...role([]), metadata: { name: 'peer-role', namespace: 'ns1' } },
       ]),
     ],
@@ -178,7 +179,9 @@ const strategies: readonly WorkCase[] = [
         'manager2',
         [deployment('two', { replicas: 2 })],
         serverSide('two', { force: true, fieldManager: 'work-agent-another' }),
+        { isNoticedLate: true },
       ),
+      work('manager1', [deployment('two', { replicas: 1, minReadySeconds: 5 })], serverSide('two')),
     ],
   },
   ...[
@@ -341,11 +344,11 @@ const as = (name: string): object => ({
 
 const executors: readonly WorkCase[] = [
   {
-    says: 'an executor without rights, and one with rights for one of two objects',
-    works: ['nobody', 'half'],
-    objects: maps('nobody1', 'half1', 'half2'),
+    says: 'an executor that may only read, and one with rights for one of two objects',
+    works: ['reads', 'half'],
+    objects: maps('reads1', 'half1', 'half2'),
     steps: [
-      work('nobody', [configMap('nobody1')], as('nobody')),
+      work('reads', [configMap('reads1')], as('reader')),
       work('half', [configMap('half1'), configMap('half2')], as('half')),
     ],
   },

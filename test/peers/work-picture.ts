@@ -16,13 +16,18 @@ export interface Shown {
   readonly works: readonly string[];
   /** Paths of objects in the cluster. */
   readonly objects: readonly string[];
+  /** Whether records are shown. Default true. */
+  readonly hasRecords?: boolean;
 }
 
-export async function takePicture({ hub, member, hubHash }: Side, { works, objects }: Shown): Promise<Json> {
+export async function takePicture(
+  { hub, member, hubHash }: Side,
+  { works, objects, hasRecords = true }: Shown,
+): Promise<Json> {
   const picture: Json = { works: {}, records: {}, objects: {} };
   for (const name of works) {
     picture.works[name] = shownWork(await read(hub, workPath(name, member.name)));
-    picture.records[name] = shownRecord(await read(member, appliedWorkPath(`${hubHash}-${name}`)));
+    if (hasRecords) picture.records[name] = shownRecord(await read(member, appliedWorkPath(`${hubHash}-${name}`)));
   }
   for (const path of objects) picture.objects[path] = shownObject(await read(member, path));
   return picture;
@@ -95,8 +100,13 @@ function shownRecord(record: Json): Json {
     deleting: metadata.deletionTimestamp !== undefined,
     hubHash: spec.hubHash,
     manifestWorkName: spec.manifestWorkName,
-    resources: (status?.appliedResources ?? []).map((named: Json) => ({ ...named, uid: '' })),
+    resources: (status?.appliedResources ?? []).filter(isMade).map((named: Json) => ({ ...named, uid: '' })),
   });
+}
+
+/** The gateway names an object in the record before it makes it, without a UID; the agent afterwards. */
+function isMade({ uid }: Json): boolean {
+  return uid !== '';
 }
 
 const hashAnnotation = 'open-cluster-management.io/config-spec-hash';
@@ -108,6 +118,9 @@ function shownObject(object: Json): Json {
   for (const owner of kept.ownerReferences ?? []) delete owner.uid;
   // The hash is opaque, and each agent has its own.
   if (kept.annotations?.[hashAnnotation] !== undefined) kept.annotations[hashAnnotation] = 'a hash';
+  // The agent's library marks Services with a hash of its own.
+  delete kept.annotations?.['operator.openshift.io/spec-hash'];
+  if (Object.keys(kept.annotations ?? {}).length === 0) delete kept.annotations;
   // Each cluster gives its own addresses.
   for (const field of ['clusterIP', 'clusterIPs']) if (rest.spec?.[field] !== undefined) rest.spec[field] = 'given';
   return sorted({ metadata: kept, ...rest });

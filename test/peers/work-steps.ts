@@ -15,14 +15,21 @@ import type { Side } from './work-picture.ts';
 export interface Step {
   /** Acts on one of the clusters, or on the work of its name on the hub. */
   readonly act: (side: Side) => Promise<unknown>;
-  /** A text that both pictures show afterwards; needed where no generation of a work tells of the step. */
+  /** A text that both pictures show afterwards, where no generation of a work tells that the step has its effect. */
   readonly shows?: string;
+  /** The agent notices the step only when it applies all works again after minutes, so there is nothing to compare. */
+  readonly isNoticedLate?: true;
 }
 
-export function work(name: string, manifests: readonly object[], spec: object = {}, labels: object = {}): Step {
-  return {
-    act: ({ hub, member }) => put(hub, manifestWork(name, manifests, spec, { labels, namespace: member.name })),
-  };
+export function work(
+  name: string,
+  manifests: readonly object[],
+  spec: object = {},
+  { labels = {}, ...expected }: Partial<Omit<Step, 'act'>> & { readonly labels?: object } = {},
+): Step {
+  const act = ({ hub, member }: Side): Promise<unknown> =>
+    put(hub, manifestWork(name, manifests, spec, { labels, namespace: member.name }));
+  return { act, ...expected };
 }
 
 /** Deletes the work; it is gone on both sides before the next step. */

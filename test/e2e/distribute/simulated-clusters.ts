@@ -3,18 +3,19 @@ import type { Member } from '../../controlplane/fixture.ts';
 import { loadKubernetesSpec } from '../../../sim/schema/spec.ts';
 import { startSimulator, type Simulator, type SimulatorOptions } from '../../../sim/server.ts';
 import type { JsonObject } from '../../../sim/types.ts';
-import { chosen, definition, registerCluster } from './works-site.ts';
+import { chosen, definition, executorAccess, registerCluster } from './works-site.ts';
 
-/** Starts clusters `sim-1`, `sim-2` and so on, each with the CRD of AppliedManifestWorks and a namespace `ns1`. */
+/** Starts clusters `sim-1`, `sim-2` and so on, with AppliedManifestWorks, namespace `ns1` and the default executor. */
 export async function startSimulatedClusters(
   count: number,
   options: SimulatorOptions = {},
 ): Promise<readonly Simulator[]> {
   const spec = loadKubernetesSpec();
   const seed = [
-    definition('appliedmanifestworks') as JsonObject,
+    definition('appliedmanifestworks'),
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } },
-  ];
+    ...executorAccess(),
+  ] as JsonObject[];
   return await Promise.all(
     Array.from({ length: count }, (_, index) => startSimulator({ name: `sim-${index + 1}`, spec, seed, ...options })),
   );

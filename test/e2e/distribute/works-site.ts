@@ -144,14 +144,20 @@ export async function prepareMember(hub: Member, member: Member, annotations: ob
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'executors' } },
     clusterRole('portcullis-works', memberRules),
     binding('portcullis-works', 'portcullis-works', { apiGroup: rbac, kind: 'User', name: gatewayUser }),
-    // The rights that OCM's agent has, and some more.
+    ...executorAccess(),
+  );
+}
+
+/** The rights of the default executor: those that OCM's agent has, and some more. */
+export function executorAccess(): readonly object[] {
+  return [
     clusterRole('everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]),
     binding('klusterlet-work', 'everything', {
       kind: 'ServiceAccount',
       name: 'klusterlet-work-sa',
       namespace: 'open-cluster-management-agent',
     }),
-  );
+  ];
 }
 
 export const chosen = { 'gateway.portcullis.io/execute-works': 'true' };
