@@ -15,8 +15,8 @@ export function hasToken(): boolean {
 }
 
 /**
- * What the page does when the gateway no longer knows the caller (401). Resolves to true when the request should be sent
- * again, with a token that was renewed meanwhile.
+ * What the page does when the gateway no longer knows the caller (401). Resolves to true when the token was renewed, so
+ * that the request should be sent again.
  */
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 

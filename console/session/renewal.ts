@@ -1,5 +1,5 @@
-// Renews a login of OpenID Connect before its token expires, by a refresh token. There is never more than one renewal at a
-// time. While the provider does not answer, it is asked again, and the views stay.
+// Renews a login of OpenID Connect before its token expires, by a refresh token. There is never more than one renewal
+// at a time. While the provider does not answer, it is asked again, and the views stay.
 import { signal } from '@preact/signals';
 import type { OpenIdSettings, Tokens } from './openid.ts';
 

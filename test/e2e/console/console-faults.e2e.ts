@@ -1,4 +1,4 @@
-// The console when something breaks: refusals, cut streams, a gateway that goes away, another build, in a real Chromium.
+// The console in a real Chromium when something breaks: refusals, cut streams, a gateway that goes away, another build.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { Page, Route } from 'playwright-core';
