@@ -16,10 +16,11 @@ interface NamedObject {
 export function demoCommands(parts: {
   readonly gateway: Gateway;
   readonly simulators: readonly Simulator[];
-  readonly users: readonly { readonly name: string; readonly token: string }[];
+  /** For each user a link that logs in to the console. */
+  readonly links: readonly { readonly name: string; readonly link: string }[];
   readonly kubeconfig: string;
 }): string {
-  const { gateway, simulators, users, kubeconfig } = parts;
+  const { gateway, simulators, links, kubeconfig } = parts;
   const first = simulators[0]!;
   const second = simulators[1] ?? first;
   const [admin, viewer] = demoUsers;
@@ -30,9 +31,11 @@ export function demoCommands(parts: {
 Portcullis is open: ${simulators.length} simulated cluster${simulators.length === 1 ? '' : 's'} behind ${gateway.url}
 (${simulators.map(({ name }) => name).join(', ')}; metrics at ${gateway.opsUrl}/metrics)
 
-Open in a browser, which will not know the demo's own certificate and asks whether to go on:
+Open in a browser, which will not know the demo's own certificate and asks whether to go on. Each link logs in once:
 
-${users.map(({ name, token }) => `  as ${name.padEnd(4)} ${gateway.url}/console/#token=${token}\n`).join('')}
+${links.map(({ name, link }) => `  as ${name.padEnd(4)} ${link}\n`).join('')}
+In ${simulators[0]!.name} a rollout goes on, in ${second.name} a pod is in a crash loop${simulators[2] === undefined ? '' : `, ${simulators[2].name} will be away for a minute`}.
+
 Or copy into another terminal:
 
   export KUBECONFIG='${kubeconfig.replaceAll("'", String.raw`'\''`)}'

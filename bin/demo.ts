@@ -18,8 +18,11 @@ import { nextSignal, portcullisVersion } from '../gateway/main.ts';
 import { writeWhole } from '../gateway/certificates/serving-certificate.ts';
 import { startSimulator } from '../sim/server.ts';
 import type { Simulator } from '../sim/server.ts';
+import { tellStory } from '../sim/workloads/demo-story.ts';
 import { demoUsers, liveWorkloads, seedWorkloads } from '../sim/workloads/workloads.ts';
 import { demoCommands } from './demo-commands.ts';
+import { makeDemoLogins } from './demo-logins.ts';
+import type { DemoLogins, DemoUserToken } from './demo-logins.ts';
 import { demoClusterName } from './demo-names.ts';
 import { refuseTakenPorts } from './demo-ports.ts';
 import type { DemoOptions } from './options.ts';
@@ -56,6 +59,8 @@ export async function demo(options: DemoOptions): Promise<number> {
     closers.push(() => rmSync(runDir, { recursive: true, force: true }));
     const members = await startMembers(options.clusters, closers);
     const simulators = members.map(({ simulator }) => simulator);
+    const story = tellStory(simulators);
+    closers.push(() => story.close());
     const membersFile = join(runDir, 'members.kubeconfig');
     writeWhole(membersFile, membersKubeconfig(members), 0o600);
     const users = demoUsers.map(({ name, groups }) => ({ name, groups, token: secret() }));
@@ -65,11 +70,17 @@ export async function demo(options: DemoOptions): Promise<number> {
       users.map(({ token, name, groups }) => `${token},${name},demo-${name},"${groups.join(',')}"\n`).join(''),
       0o600,
     );
-    const config = gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile });
+    let linkOf = (_user: DemoUserToken): string => '';
+    const logins = makeDemoLogins((user) =>
+      process.stdout.write(`\nThat link is used up. The next one for ${user.name}:\n  ${linkOf(user)}\n`),
+    );
+    const config = gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile, logins });
     const gateway = await startGateway(config, makeLog('error'), portcullisVersion());
     const kubeconfig = resolve(options.kubeconfigOut ?? join(dataDir, 'kubeconfig'));
     writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
-    process.stdout.write(demoCommands({ gateway, simulators, users, kubeconfig }));
+    linkOf = (user) => `${gateway.url}/console/#login=${logins.issue(user)}`;
+    const links = users.map((user) => ({ name: user.name, link: linkOf(user) }));
+    process.stdout.write(demoCommands({ gateway, simulators, links, kubeconfig }));
     await nextSignal();
     process.stdout.write('\nStopping.\n');
     await gateway.drain();
@@ -114,9 +125,10 @@ interface RunSettings {
   readonly runDir: string;
   readonly membersFile: string;
   readonly tokenFile: string;
+  readonly logins: DemoLogins;
 }
 
-function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile }: RunSettings): Config {
+function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile, logins }: RunSettings): Config {
   return {
     listen,
     opsListen,
@@ -139,7 +151,7 @@ function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenF
     limits: readLimitsConfig({}, () => undefined),
     audit: undefined,
     hub: undefined,
-    console: { link: true },
+    console: { redeem: (code) => logins.redeem(code) },
     index: {
       resources: ['*'],
       clusters: undefined,

@@ -74,6 +74,10 @@ export interface Simulator {
   /** Direct access to the objects, without authentication and authorization. */
   readonly store: SimObjects;
   readonly audit: AuditLog;
+  /**
+   * False: refuses all connections and cuts those that are open, as a cluster that has gone away; true: serves again.
+   */
+  setReachable(isReachable: boolean): Promise<void>;
   /** Ends all watches, streams and connections, and stops timers and the listener. */
   close(): Promise<void>;
 }
@@ -125,6 +129,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     issueClientCertificate: (user, groups) => authority.issueClient(user, groups),
     store: objects,
     audit,
+    setReachable: (isReachable) => (isReachable ? listener.resume() : listener.pause()),
     async close() {
       cluster.timers.close();
       for (const end of Array.from(streams)) end();

@@ -33,11 +33,15 @@ export function wordsOf(text: string): readonly string[] {
   return [...text.matchAll(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word);
 }
 
+/** Why the containers of a Pod wait: CrashLoopBackOff, ImagePullBackOff and the like. */
+const waitingPath = 'status.containerStatuses[].state.waiting.reason';
+
 /** Returns the full field path for short names such as `image`, `phase` and `node`. */
 function longPath(path: string, plural: string): string {
   if (path === 'image') return plural === 'pods' ? 'spec.containers[].image' : 'spec.template.spec.containers[].image';
   if (path === 'phase') return 'status.phase';
   if (path === 'node') return 'spec.nodeName';
+  if (path === 'waiting') return waitingPath;
   return path;
 }
 
@@ -95,6 +99,7 @@ export function facetsOf(kind: Kind): readonly Facet[] {
     ...(['pods', 'namespaces', 'persistentvolumes', 'persistentvolumeclaims'].includes(kind.id)
       ? [{ title: 'Phase', by: 'status.phase', prefix: 'phase=' }]
       : [{ title: 'App', by: "metadata.labels['app']", prefix: 'label:app=' }]),
+    ...(kind.id === 'pods' ? [{ title: 'Waiting', by: waitingPath, prefix: 'waiting=' }] : []),
   ];
 }
 

@@ -1,5 +1,5 @@
-// A dialog before a change that is dear: it says in which cluster and namespace the change happens, and goes on only
-// when somebody has typed a name.
+// A dialog before a change that does harm when it is a mistake: it says in which cluster and namespace the change
+// happens, and goes on only when somebody has typed a name.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

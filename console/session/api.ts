@@ -15,8 +15,8 @@ export function hasToken(): boolean {
 }
 
 /**
- * What the page does when the gateway no longer knows the caller (401). Resolves to true when the request should be
- * sent again, with a token that was renewed meanwhile.
+ * What the page does when the gateway no longer knows the caller (401). Resolves to true when the token was renewed, so
+ * that the request should be sent again.
  */
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
@@ -73,6 +73,8 @@ export interface Asked {
   readonly type?: string;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Further headers. */
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
@@ -96,8 +98,8 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
 }
 
 async function send(path: string, asked: Asked): Promise<{ readonly answer: Response; readonly auditId: string }> {
-  const { method = 'GET', accept = 'application/json', type, body, signal } = asked;
-  const headers: Record<string, string> = { accept };
+  const { method = 'GET', accept = 'application/json', type, body, signal, more } = asked;
+  const headers: Record<string, string> = { accept, ...more };
   if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
   if (type !== undefined || body !== undefined) headers['content-type'] = type ?? 'application/json';
   const startedMs = performance.now();

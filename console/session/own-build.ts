@@ -1,5 +1,5 @@
-// Notices that the gateway serves another build of the console than this page is of, as after an upgrade. Parts that
-// this page has not loaded yet may be gone then, and only loading the page again helps.
+// Notices that the gateway serves another build of the console than the one that made this page, as after an upgrade.
+// Parts that this page has not loaded yet may be gone then, and only loading the page again helps.
 import { signal } from '@preact/signals';
 
 /** True when the gateway serves another build of the console. */

@@ -3,7 +3,7 @@
 import { batch, signal } from '@preact/signals';
 import { forgetKinds } from '../live/kinds.ts';
 import { here } from '../route.ts';
-import { ApiError, post, setToken, whenUnauthenticated } from './api.ts';
+import { ApiError, askJson, post, setToken, whenUnauthenticated } from './api.ts';
 import type { OpenIdSettings } from './openid.ts';
 import { expiryOf, keepRenewed, renewNow, stopRenewal } from './renewal.ts';
 
@@ -12,7 +12,7 @@ export interface LoginSettings {
   readonly openid?: OpenIdSettings;
   /** Whether the gateway takes client certificates. */
   readonly certificate: boolean;
-  /** Whether the fragment of a link (`#token=`) may carry a token, which only the demo allows. */
+  /** Whether the fragment of a link (`#login=`) may carry a one-time code, which only the demo allows. */
   readonly link: boolean;
 }
 
@@ -55,20 +55,29 @@ async function whoAmI(): Promise<Identity> {
  */
 export async function startSession(): Promise<void> {
   whenUnauthenticated(onUnauthenticated);
-  // The fragment is removed before any request, so that nobody copies an address with a token in it.
-  const linked = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
+  // The fragment is removed before any request, so that nobody copies an address with a code in it.
+  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
   if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
   try {
     const answer = await fetch('/console/config.json', { credentials: 'omit', cache: 'no-store' });
     settings.value = (await answer.json()) as LoginSettings;
     if (location.pathname === '/console/oidc') await finishOpenId();
-    else if (linked !== undefined && settings.value.link) await logIn(linked, 'demo link');
+    else if (code !== undefined && settings.value.link) await logInByLink(code);
     else if (settings.value.certificate) certificateUser.value = await whoAmI().catch(() => undefined);
   } catch (error) {
     trouble.value = messageOf(error);
   } finally {
     starting.value = false;
   }
+}
+
+/** Exchanges the one-time code of a link for a token. */
+async function logInByLink(code: string): Promise<void> {
+  const { token } = await askJson<{ token: string }>('/console/login-link', {
+    method: 'POST',
+    more: { 'portcullis-login-code': code },
+  });
+  await logIn(token, 'demo link');
 }
 
 /**

@@ -8,10 +8,11 @@ export interface ConsoleConfig {
   /** The identity provider of the log-in button; undefined for none. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
-   * True when a link may carry a token behind its `#`. Security: only the demo allows this, because its tokens lead
-   * only to simulated clusters. Elsewhere such a link could log a person in as another user.
+   * Returns the token for the one-time code of a link; undefined for a code that does not log in (any more). Security:
+   * only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could log a person
+   * in as another user.
    */
-  readonly link: boolean;
+  readonly redeem?: ((code: string) => string | undefined) | undefined;
 }
 
 /** Schema of the console's settings in the configuration file. */
@@ -53,8 +54,7 @@ export function readConsoleConfig(
   const scopes = consoleOidcScopes ?? defaultScopes;
   if (!scopes.split(' ').includes('openid')) fault('--console-oidc-scopes', 'must have the scope "openid"');
   if (served === 'false') return undefined;
-  if (issuer === undefined || clientId === undefined) return { link: false };
-  return { openid: { issuer, clientId, scopes }, link: false };
+  return issuer === undefined || clientId === undefined ? {} : { openid: { issuer, clientId, scopes } };
 }
 
 function isHttps(text: string): boolean {

@@ -1,5 +1,5 @@
 // Answers below /console/: the page, its files, and what everybody may know about logging in. Nothing here depends on
-// who asks, and nothing comes from a cluster.
+// who asks, and nothing comes from a cluster. Only in the demo, a one-time code is exchanged for a token.
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
@@ -21,6 +21,7 @@ export interface ConsoleParts {
 
 /** One request below /console/. */
 export interface ConsoleRequest {
+  readonly method: string;
   /** The part of the path behind `/console/`. */
   readonly path: string;
   /** Host and port that the request was sent to. */
@@ -29,7 +30,7 @@ export interface ConsoleRequest {
   readonly auditId: string;
 }
 
-/** Makes the function that answers a GET below /console/; it throws NOT_FOUND for a file that is not there. */
+/** Makes the function that answers a request below /console/; it throws NOT_FOUND for a file that is not there. */
 export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => CompleteResponse {
   const { assets, config } = parts;
   return (request) => {
@@ -37,9 +38,14 @@ export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => C
       throw new GatewayError('NOT_FOUND', 'the console was not built; in a checkout run: node console/build.ts');
     }
     const { path, headers, auditId } = request;
+    if (path === loginPath) return loginResponse(request, config);
     if (path === 'config.json') {
-      const { openid, link } = config;
-      const settings = { ...(openid && { openid }), certificate: parts.takesCertificates(), link };
+      const { openid, redeem } = config;
+      const settings = {
+        ...(openid && { openid }),
+        certificate: parts.takesCertificates(),
+        link: redeem !== undefined,
+      };
       const { status, headers: own, body } = jsonResponse(settings, auditId);
       return { status, headers: [...own, ...securityHeaders(request).slice(2)], body };
     }
@@ -50,6 +56,22 @@ export function makeConsole(parts: ConsoleParts): (request: ConsoleRequest) => C
     }
     return pageResponse(assets.page, request, config);
   };
+}
+
+/** The one path that is asked with POST. The part of it behind `/console/`. */
+export const loginPath = 'login-link';
+/** The header with the code. A page of another origin cannot send it without a permission that is never given. */
+const codeHeader = 'portcullis-login-code';
+
+/** Exchanges the one-time code of a link for a token; the code is in a header, so that no log has it. */
+function loginResponse(request: ConsoleRequest, { redeem }: ConsoleConfig): CompleteResponse {
+  if (redeem === undefined) throw new GatewayError('NOT_FOUND', 'links that log in are only for the demo');
+  const [code = ''] = headerValues(request.headers, codeHeader);
+  const token = request.method === 'POST' ? redeem(code) : undefined;
+  if (token === undefined)
+    throw new GatewayError('FORBIDDEN', 'this link was used or is too old; the demo has printed the next one');
+  const { status, headers, body } = jsonResponse({ token }, request.auditId);
+  return { status, headers: [...headers, 'Cache-Control', 'no-store', ...securityHeaders(request).slice(2)], body };
 }
 
 /**

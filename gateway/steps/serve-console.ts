@@ -1,6 +1,7 @@
 // Step 5 of the chain: answers requests for the console. Its files are the same for everybody, so they need no
 // authentication. Requests that the page sends to the API pass all steps, like those of any client.
 import { GatewayError } from '../../cache/model/errors.ts';
+import { loginPath } from '../console/console.ts';
 import { sendComplete } from '../api/send-complete.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { Described } from '../exchange.ts';
@@ -10,9 +11,10 @@ export function serveConsole(state: Described, { console }: ChainDependencies): 
   const { surface, inbound, host, auditId } = state;
   if (surface.kind !== 'console') return state;
   if (console === undefined) throw new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
-  if (inbound.method !== 'GET' && inbound.method !== 'HEAD') {
+  const isLogin = inbound.method === 'POST' && surface.path === loginPath;
+  if (inbound.method !== 'GET' && inbound.method !== 'HEAD' && !isLogin) {
     throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET and HEAD are allowed on this path');
   }
-  sendComplete(state, console({ path: surface.path, host, headers: inbound.headers, auditId }));
+  sendComplete(state, console({ method: inbound.method, path: surface.path, host, headers: inbound.headers, auditId }));
   return answered;
 }

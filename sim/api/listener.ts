@@ -35,7 +35,10 @@ export interface ListenerOptions {
 /** A listener that is running. */
 export interface Listener {
   readonly port: number;
-  /** Stops listening and destroys all connections. */
+  /** Stops listening and destroys all connections; `resume` listens again at the same port. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** As `pause`, for good. */
   close(): Promise<void>;
 }
 
@@ -50,16 +53,25 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     (socket.alpnProtocol === 'h2' ? http2 : http1).emit('connection', socket);
   });
 
-  await new Promise<void>((resolve, reject) => {
-    tls.once('error', reject);
-    tls.listen(options.port, options.host, resolve);
-  });
+  const open = (at: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      tls.once('error', reject);
+      tls.listen(at, options.host, resolve);
+    });
+  const pause = async (): Promise<void> => {
+    if (!tls.listening) return;
+    const closed = new Promise((resolve) => tls.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  await open(options.port);
+  const { port } = tls.address() as AddressInfo;
   return {
-    port: (tls.address() as AddressInfo).port,
+    port,
+    pause,
+    resume: () => open(port),
     async close() {
-      const closed = new Promise((resolve) => tls.close(resolve));
-      for (const socket of sockets) socket.destroy();
-      await closed;
+      await pause();
       http1.close();
       http1.closeAllConnections();
       http2.close();

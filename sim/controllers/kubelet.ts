@@ -53,6 +53,8 @@ export function startKubelet(cluster: Cluster, delays: ControllerDelays): void {
     } else if (status.phase === 'Pending' && status.containerStatuses === undefined) {
       step(pod, 'start', delays.podStartMs, (latest) => startPod(cluster, latest));
     } else if (status.phase === 'Running') {
+      const delaySeconds = Math.max(0, ...(spec.containers as JsonObject[]).map(readyDelayOf));
+      if (delaySeconds > 0) step(pod, 'ready', delaySeconds * 1000, (latest) => becomeReady(cluster, latest));
       if (controllerOf(pod)?.kind === 'Job')
         step(pod, 'finish', delays.jobRunMs, (latest) => finishPod(cluster, latest));
       if ((spec.ephemeralContainers ?? []).length > (status.ephemeralContainerStatuses ?? []).length)
@@ -92,13 +94,34 @@ function addressOf(pod: KubeObject): string {
   return `10.244.${hash % 250}.${((hash >>> 8) % 250) + 2}`;
 }
 
+/** After how many seconds a container is ready; its readiness probe succeeds as soon as it is asked. */
+function readyDelayOf(container: JsonObject): number {
+  return container['readinessProbe']?.initialDelaySeconds ?? 0;
+}
+
+/** Makes containers ready that run and whose readiness probes were waited for. */
+function becomeReady(cluster: Cluster, pod: KubeObject): void {
+  const isWaiting = (entry: JsonObject): boolean => entry['ready'] === false && entry['state']?.running !== undefined;
+  const statuses: readonly JsonObject[] = pod['status']?.containerStatuses ?? [];
+  if (!statuses.some(isWaiting) || !statuses.every((entry) => entry['ready'] === true || isWaiting(entry))) return;
+  const now = timestamp(cluster.now());
+  edit(cluster, key, pod, (next) => {
+    for (const entry of next['status'].containerStatuses as JsonObject[]) entry['ready'] = true;
+    for (const condition of next['status'].conditions as JsonObject[]) {
+      if (condition['status'] === 'True') continue;
+      delete condition['reason'];
+      Object.assign(condition, { status: 'True', lastTransitionTime: now });
+    }
+  });
+}
+
 function runningStatus(container: JsonObject, uid: string, startedAt: string): JsonObject {
   const image: string = container['image'] ?? '';
   return {
     name: container['name'],
     state: { running: { startedAt } },
     lastState: {},
-    ready: true,
+    ready: readyDelayOf(container) === 0,
     restartCount: 0,
     image,
     imageID: `sim://${hashText(image)}`,
@@ -111,9 +134,12 @@ function startPod(cluster: Cluster, pod: KubeObject): void {
   if (pod['status']?.phase !== 'Pending' || pod.metadata.deletionTimestamp !== undefined) return;
   const now = timestamp(cluster.now());
   const { spec } = pod as JsonObject;
+  const isReadyAtOnce = (spec.containers as JsonObject[]).every((container) => readyDelayOf(container) === 0);
   const conditionOf = (type: string): JsonObject => ({
     type,
-    status: 'True',
+    ...(isReadyAtOnce || !['Ready', 'ContainersReady'].includes(type)
+      ? { status: 'True' }
+      : { status: 'False', reason: 'ContainersNotReady' }),
     lastProbeTime: null,
     lastTransitionTime: now,
   });

@@ -44,8 +44,11 @@ export function containerRun(pod: KubeObject, container: string, isPrevious: boo
   return { seed, image, startedAtMs: Date.parse(String(startedAt)), finishedAtMs: undefined, exitCode: 0 };
 }
 
+/** The state whose log is shown. A container that waits for its next start, as in a crash loop, shows its last run. */
 function stateOf(pod: KubeObject, container: string, isPrevious: boolean): Record<string, any> | undefined {
-  return containerStatus(pod, container)?.[isPrevious ? 'lastState' : 'state'] as Record<string, any> | undefined;
+  const status = containerStatus(pod, container);
+  const waits = status?.['state']?.waiting !== undefined && status['lastState']?.terminated !== undefined;
+  return status?.[isPrevious || waits ? 'lastState' : 'state'] as Record<string, any> | undefined;
 }
 
 /** The number of lines until `nowMs`. The next line is due at {@link lineTime} of that number. */

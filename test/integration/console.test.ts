@@ -35,9 +35,16 @@ interface Served {
   readonly header: (name: string) => string | undefined;
 }
 
-function serve(request: Partial<ConsoleRequest>, config: ConsoleConfig = { link: false }, built = true): Served {
+function serve(request: Partial<ConsoleRequest>, config: ConsoleConfig = {}, built = true): Served {
   const answer = makeConsole({ assets: built ? assets : undefined, config, takesCertificates: () => false });
-  const { status, headers, body } = answer({ path: '', host: '127.0.0.1:1', headers: [], auditId: 'a', ...request });
+  const { status, headers, body } = answer({
+    method: 'GET',
+    path: '',
+    host: '127.0.0.1:1',
+    headers: [],
+    auditId: 'a',
+    ...request,
+  });
   const named = new Map<string, string>();
   for (let i = 0; i < headers.length; i += 2) named.set(headers[i]!.toLowerCase(), headers[i + 1]!);
   return { status, text: body.toString(), header: (name) => named.get(name) };
@@ -68,10 +75,10 @@ test('browsers are told to stay with HTTPS, but not of a loopback address, which
 test('the page may speak to the identity provider of the console and to no other', () => {
   const openid = { issuer: 'https://id.example.com/realms/a', clientId: 'console', scopes: 'openid' };
   assert.match(
-    serve({}, { openid, link: false }).header('content-security-policy')!,
+    serve({}, { openid }).header('content-security-policy')!,
     /connect-src 'self' https:\/\/id\.example\.com;/,
   );
-  assert.deepEqual(JSON.parse(serve({ path: 'config.json' }, { openid, link: false }).text), {
+  assert.deepEqual(JSON.parse(serve({ path: 'config.json' }, { openid }).text), {
     openid,
     certificate: false,
     link: false,
@@ -98,8 +105,20 @@ test('a file that is not there and a console that was not built are 404 in words
     error instanceof GatewayError && error.code === 'NOT_FOUND' && words.test(error.message);
   for (const path of ['assets/other.js', 'assets/', 'assets/../console.ts', 'assets/main-1.js/x'])
     assert.throws(() => serve({ path }), isNotFound(/no such file/), path);
-  assert.throws(() => serve({}, { link: false }, false), isNotFound(/node console\/build\.ts/));
+  assert.throws(() => serve({}, {}, false), isNotFound(/node console\/build\.ts/));
   assert.equal(readConsoleAssets('/nowhere'), undefined);
+});
+
+test('a one-time code is exchanged for a token by POST alone, and only where the demo has such links', () => {
+  const redeem = (code: string): string | undefined => (code === 'good' ? 'secret' : undefined);
+  const ask = (code: string, method = 'POST', config: ConsoleConfig = { redeem }): Served =>
+    serve({ method, path: 'login-link', headers: ['Portcullis-Login-Code', code] }, config);
+  assert.deepEqual(JSON.parse(ask('good').text), { token: 'secret' });
+  assert.equal(ask('good').header('cache-control'), 'no-store');
+  const isCode = (code: string) => (error: unknown) => error instanceof GatewayError && error.code === code;
+  assert.throws(() => ask('bad'), isCode('FORBIDDEN'));
+  assert.throws(() => ask('good', 'GET'), isCode('FORBIDDEN'));
+  assert.throws(() => ask('good', 'POST', {}), isCode('NOT_FOUND'));
 });
 
 let off: Site;

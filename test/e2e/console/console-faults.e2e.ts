@@ -1,5 +1,4 @@
-// The console when something breaks: refusals, cut streams, a gateway that goes away, another build, in a real
-// Chromium.
+// The console in a real Chromium when something breaks: refusals, cut streams, a gateway that goes away, another build.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { Page, Route } from 'playwright-core';
@@ -20,15 +19,22 @@ const visits: Visit[] = [];
 
 before(async () => {
   if (missing !== undefined) return;
-  site = await startConsoleSite();
-  const { store } = site.simulators[0]!;
-  store.apply(widgets);
-  store.apply({
-    apiVersion: 'example.com/v1',
-    kind: 'Widget',
-    metadata: { name: 'left', namespace: 'shop' },
-    spec: { colour: 'red' },
-    status: { conditions: [{ type: 'Painted', status: 'True', reason: 'Dry' }] },
+  site = await startConsoleSite({}, 0, ([frankfurt]) => {
+    frankfurt!.store.apply(widgets);
+    frankfurt!.store.apply({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'ada-may-do-all' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'ada' }],
+    });
+    frankfurt!.store.apply({
+      apiVersion: 'example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'left', namespace: 'shop' },
+      spec: { colour: 'red' },
+      status: { conditions: [{ type: 'Painted', status: 'True', reason: 'Dry' }] },
+    });
   });
   await everyCluster();
 });

@@ -119,12 +119,16 @@ test(
 );
 
 test(
-  'a token in a link logs nobody in outside of the demo, and is taken out of the address',
+  'a link with a code logs nobody in outside of the demo, and the code is taken out of the address',
   needsBrowser,
   async () => {
-    const { page } = await visit(`/console/#token=${site.tokenOf('ada')}`);
+    const { page, requests } = await visit('/console/#login=code');
     await page.getByLabel('Bearer token').waitFor();
-    assert.ok(!page.url().includes('token'));
+    assert.ok(!page.url().includes('login'));
+    assert.deepEqual(
+      requests.filter((url) => url.endsWith('/login-link')),
+      [],
+    );
   },
 );
 

@@ -1,5 +1,4 @@
-// How long a login lasts in the console: tokens of a real OpenID provider that expire within seconds, in a real
-// Chromium.
+// How long a login lasts in the console in a real Chromium: tokens of a real OpenID provider expire within seconds.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -68,10 +68,12 @@ const credential = 'credential-of-the-gateway';
  * Starts everything.
  * @param settings further keys of the configuration file
  * @param port of the gateway; 0 for a free one
+ * @param seed fills the clusters further, before the gateway knows them
  */
 export async function startConsoleSite(
   settings: Readonly<Record<string, unknown>> = {},
   port = 0,
+  seed: (simulators: readonly Simulator[]) => void = () => undefined,
 ): Promise<ConsoleSite> {
   execFileSync(process.execPath, [join(root, 'console/build.ts')], { stdio: 'inherit' });
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-console-'));
@@ -82,6 +84,7 @@ export async function startConsoleSite(
     seedWorkloads(simulator.store, { name, seed: i + 1 }).close();
     simulators.push(simulator);
   }
+  seed(simulators);
   writeFileSync(join(folder, 'members.yaml'), stringify(kubeconfigOf(simulators)));
   const lines = demoUsers.map(({ name, groups }) => `${name}-token,${name},${name},"${groups.join(',')}"\n`);
   writeFileSync(join(folder, 'tokens.csv'), lines.join(''));

@@ -1,0 +1,40 @@
+// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the next link.
+// Links lead only to the demo's simulated clusters.
+import { randomBytes } from 'node:crypto';
+
+export interface DemoUserToken {
+  readonly name: string;
+  readonly token: string;
+}
+
+export interface DemoLogins {
+  /** Returns a new code for a user. */
+  issue(user: DemoUserToken): string;
+  /** Returns the token of the code's user; undefined for a code that was used, is too old, or never was. */
+  redeem(code: string): string | undefined;
+}
+
+const lifeMs = 600_000;
+
+/**
+ * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can be given
+ * the next one
+ */
+export function makeDemoLogins(onSpent: (user: DemoUserToken) => void, now: () => number = Date.now): DemoLogins {
+  const codes = new Map<string, { readonly user: DemoUserToken; readonly endsMs: number; isUsed: boolean }>();
+  return {
+    issue(user) {
+      const code = randomBytes(24).toString('base64url');
+      codes.set(code, { user, endsMs: now() + lifeMs, isUsed: false });
+      return code;
+    },
+    redeem(code) {
+      const found = codes.get(code);
+      if (found === undefined) return undefined;
+      const isGood = !found.isUsed && now() < found.endsMs;
+      found.isUsed = true;
+      onSpent(found.user);
+      return isGood ? found.user.token : undefined;
+    },
+  };
+}
