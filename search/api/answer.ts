@@ -2,8 +2,8 @@
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../stores/store.ts';
 import type { WatchQuestion } from '../watch/watch-question.ts';
-import type { Warning } from './answer-body.ts';
-import type { RowDocument } from './row-stream.ts';
+import type { Warning } from './answer/answer-body.ts';
+import type { RowDocument } from './answer/row-stream.ts';
 
 /** An answer whose whole body is in memory. */
 export interface WholeAnswer {

@@ -9,7 +9,7 @@ import type { ClusterState, TypeState } from '../sync/sync-types.ts';
 import type { SyncView } from '../sync/sync-view.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
-import type { Warning } from './answer-body.ts';
+import type { Warning } from './answer/answer-body.ts';
 import { scopeConcerns, scopeWithout } from './visible.ts';
 
 /** The apiVersion of documents that only the index has, such as counts and facets. */

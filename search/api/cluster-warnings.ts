@@ -6,7 +6,7 @@ import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import { typeName } from '../sync/member-paths.ts';
-import type { Warning } from './answer-body.ts';
+import type { Warning } from './answer/answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { scopeConcerns } from './visible.ts';
 

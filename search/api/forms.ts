@@ -17,7 +17,7 @@ import {
   withAnnotation,
   withApiVersion,
 } from '../../lib/json/raw-json.ts';
-import type { RowDocument } from './row-stream.ts';
+import type { RowDocument } from './answer/row-stream.ts';
 
 /** The fields of a list's `metadata`: resourceVersion, continue token, number of remaining items. */
 export interface ListMeta {

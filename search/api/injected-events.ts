@@ -5,7 +5,7 @@ import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';
 import type { RowRead } from '../stores/store.ts';
-import type { Warning } from './answer-body.ts';
+import type { Warning } from './answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { readWithinRights } from './current-rights.ts';
 import { planAnswer, queryOf } from './plan.ts';

@@ -6,7 +6,7 @@ import type { RowScope } from '../rights/scope.ts';
 import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
-import type { Warning } from './answer-body.ts';
+import type { Warning } from './answer/answer-body.ts';
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';

@@ -1,6 +1,6 @@
 // The types of a watch: what the client watches, and the parts of the index that send it.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { Warning } from '../api/answer-body.ts';
+import type { Warning } from '../api/answer/answer-body.ts';
 import type { StatusJson } from '../api/request.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowKey } from '../query/match.ts';

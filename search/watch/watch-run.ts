@@ -1,7 +1,7 @@
 // One running watch: reads rows and changes, checks each against the current rights, and writes events. Easy to get
 // wrong: rights must be read after the changes that they decide about. Otherwise a change would be sent that was made
 // together with the loss of the right to see it.
-import type { AnswerBody } from '../api/answer-body.ts';
+import type { AnswerBody } from '../api/answer/answer-body.ts';
 import { scopeAllows } from '../api/visible.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { LogEntry, RowRead } from '../stores/store.ts';

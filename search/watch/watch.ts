@@ -1,7 +1,7 @@
 // A watch on the index: first the existing rows, then every change, until the client or the server ends it.
 import { GatewayError } from '../../cache/model/errors.ts';
-import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
-import type { AnswerBody } from '../api/answer-body.ts';
+import { beginBody, ClientGone, errorEvent } from '../api/answer/answer-body.ts';
+import type { AnswerBody } from '../api/answer/answer-body.ts';
 import { mostReadings, restlessRights } from '../api/current-rights.ts';
 import { isError, type IndexRequest } from '../api/request.ts';
 import type { RowScope } from '../rights/scope.ts';

@@ -7,7 +7,7 @@ import type { StoredType } from '../../stores/store.ts';
 import type { SyncView } from '../../sync/sync-view.ts';
 import { typeKey } from '../../types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { Warning } from '../answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer, jsonAnswer } from '../answer.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { askedAbout } from '../catalog.ts';

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredType } from '../../stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../types.ts';
-import type { Warning } from '../answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge.ts';
 import type { OpenapiSurvey } from './openapi-merge.ts';
 import type { MemberDocument, ReadDocument } from './openapi-members.ts';

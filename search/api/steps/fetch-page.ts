@@ -5,7 +5,7 @@ import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealCont
 import type { ContinueState, ContinueUse } from '../../query/continue.ts';
 import type { Page, PageRequest } from '../../stores/store.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { Warning } from '../answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer } from '../answer.ts';
 import type { ListMeta } from '../forms.ts';
 import { planInjection } from '../injected-events.ts';

@@ -1,7 +1,7 @@
 // Makes answers that are a single small JSON document or text.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { Warning } from '../answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import { jsonAnswer } from '../answer.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { searchVersion } from '../catalog.ts';

@@ -25,7 +25,7 @@ import { visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../question.ts';
 import { isKarmadas } from '../request.ts';
-import type { RowDocument } from '../row-stream.ts';
+import type { RowDocument } from '../answer/row-stream.ts';
 import type { Fetched } from '../state.ts';
 import type { ListedPage } from './fetch-page.ts';
 import type { ListPlan, ObjectPlan, WatchPlan } from './plan-objects.ts';

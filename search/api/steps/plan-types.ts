@@ -4,7 +4,7 @@ import { readQuery } from '../../query/read-query.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo } from '../../types.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import type { Warning } from '../answer-body.ts';
+import type { Warning } from '../answer/answer-body.ts';
 import { EarlyAnswer } from '../answer.ts';
 import { notIndexed } from '../catalog.ts';
 import { distinctTypes } from '../collection-types.ts';

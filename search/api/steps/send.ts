@@ -3,11 +3,11 @@
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { watchRows } from '../../watch/watch.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
-import { sendWhole } from '../answer-body.ts';
+import { sendWhole } from '../answer/answer-body.ts';
 import type { RelayedAnswer, WholeAnswer } from '../answer.ts';
 import type { IndexRequest } from '../request.ts';
-import { sendPieces } from '../compressed-body.ts';
-import { sendRows } from '../row-stream.ts';
+import { sendPieces } from '../answer/compressed-body.ts';
+import { sendRows } from '../answer/row-stream.ts';
 import type { Formed } from '../state.ts';
 
 /** An answer that is passed on is requested from at most this number of clusters, until one answers. */

@@ -3,11 +3,11 @@
 // other requests are not held up while an answer is compressed.
 import { createGzip } from 'node:zlib';
 import type { Gzip } from 'node:zlib';
-import { headerValues } from '../../http/raw-headers.ts';
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
+import { headerValues } from '../../../http/raw-headers.ts';
+import type { OpenStreams } from '../../../routing/forward/open-streams.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { AnswerBody, Warning } from './answer-body.ts';
-import type { IndexRequest } from './request.ts';
+import type { IndexRequest } from '../request.ts';
 
 /** Answers of at least so many bytes are compressed: defaultGzipThresholdBytes of kube-apiserver. */
 const thresholdBytes = 128 * 1024;
@@ -23,7 +23,7 @@ const pieceBytes = 256 * 1024;
 
 let running = 0;
 
-/** Whether this answer may be compressed: the client accepts gzip and gets a body, and few others are compressed now. */
+/** Whether an answer may be compressed: the client accepts gzip and gets a body, and few others are compressed now. */
 function mayCompress({ inbound, headers }: Pick<IndexRequest, 'inbound' | 'headers'>): boolean {
   if (inbound.method === 'HEAD' || running >= mostAtOnce) return false;
   // As in kube-apiserver, an element with a quality (`gzip;q=0.5`) does not count.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/model/errors.ts';
-import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
 import { beginBody, ClientGone, warningHeaders } from './answer-body.ts';
-import type { IndexRequest } from './request.ts';
+import type { IndexRequest } from '../request.ts';
 
 /** A client that takes nothing before it is told to. */
 function slowClient() {

@@ -1,12 +1,12 @@
 // Sends the rows of a page as one JSON document, and reads them while it sends. An error before the first byte becomes
 // a Status. After a later error the connection is closed, so that the client does not take the part it has for a
 // complete list.
-import type { Page, RowRead } from '../stores/store.ts';
+import type { Page, RowRead } from '../../stores/store.ts';
 import type { Warning } from './answer-body.ts';
 import { sendParts, sendPieces } from './compressed-body.ts';
 import type { AnswerParts, Write } from './compressed-body.ts';
-import { asBuffer, piecesOf } from '../../lib/json/raw-json.ts';
-import type { IndexRequest } from './request.ts';
+import { asBuffer, piecesOf } from '../../../lib/json/raw-json.ts';
+import type { IndexRequest } from '../request.ts';
 
 /** The JSON text of an answer around its rows: what precedes them, how each row is written, and what follows them. */
 export interface RowDocument {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
-import type { RowRead } from '../stores/store.ts';
-import type { IndexRequest } from './request.ts';
+import { makeOpenStreams } from '../../../routing/forward/open-streams.ts';
+import type { RowRead } from '../../stores/store.ts';
+import type { IndexRequest } from '../request.ts';
 import { sendRows } from './row-stream.ts';
 
 const document = { head: Buffer.from('['), item: ({ raw }: RowRead) => raw, tail: Buffer.from(']') };

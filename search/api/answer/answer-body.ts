@@ -1,9 +1,9 @@
 // Writes an answer to the client, no faster than the client reads it. Writing waits while the client is slow, and stops
 // when the client disconnects.
-import type { GatewayError } from '../../cache/model/errors.ts';
-import { warningHeader } from '../../routing/forward/warning.ts';
-import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
-import type { IndexRequest } from './request.ts';
+import type { GatewayError } from '../../../cache/model/errors.ts';
+import { warningHeader } from '../../../routing/forward/warning.ts';
+import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
+import type { IndexRequest } from '../request.ts';
 
 /** Thrown by `write` when the client disconnected, or the answer was ended from outside. */
 export class ClientGone extends Error {
