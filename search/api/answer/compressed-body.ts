@@ -23,7 +23,9 @@ const pieceBytes = 256 * 1024;
 
 let running = 0;
 
-/** Whether an answer may be compressed: the client accepts gzip and gets a body, and few others are compressed now. */
+/**
+ * Whether this answer may be compressed: the client accepts gzip and gets a body, and few others are compressed now.
+ */
 function mayCompress({ inbound, headers }: Pick<IndexRequest, 'inbound' | 'headers'>): boolean {
   if (inbound.method === 'HEAD' || running >= mostAtOnce) return false;
   // As in kube-apiserver, an element with a quality (`gzip;q=0.5`) does not count.
