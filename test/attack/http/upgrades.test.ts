@@ -324,7 +324,7 @@ test('upgrades are served by GET and POST on the streaming subresources and watc
     'GET /clusters/m1/proxy',
     'GET /version',
     'GET /readyz',
-    'GET /apis/gateway.portcullis.io/v1alpha1/clusters?watch=true',
+    'GET /apis/gateway.portcullis.io/v1alpha1/clusters',
     'GET /nowhere',
   ]) {
     const answer = await exchange(site, requestBytes(line, [alice, ...upgrade]));
