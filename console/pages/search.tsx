@@ -1,7 +1,6 @@
 // The search page lists objects of one kind over all clusters. A search bar and facets choose the objects, the index
 // answers, and a watch keeps the table up to date. All choices are in the address.
-import { useComputed, useSignal } from '@preact/signals';
-import type { ReadonlySignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { groupPath, objectAddress, paths } from '../kube.ts';
@@ -79,7 +78,7 @@ function Results({ kind, text }: { kind: Kind; text: string }): JSX.Element {
   const sorting = readSorting();
   const columns = objectColumns(kind, current.columns.value);
   const rows = sorted(current.rows.value, columns, sorting);
-  const total = useComputed(() => current.rows.value.length + current.more.value);
+  const total = current.rows.value.length + current.more.value;
   const hasRows = rows.length > 0;
   return (
     <>
@@ -131,7 +130,7 @@ function Summary({
   isRefused,
 }: {
   table: LiveTable;
-  total: ReadonlySignal<number>;
+  total: number;
   kind: Kind;
   isRefused: boolean;
 }): JSX.Element {
@@ -146,11 +145,11 @@ function Summary({
   const left = table.more.value;
   return (
     <p class="summary">
-      <strong>{total.value.toLocaleString('en')}</strong> {total.value === 1 ? kind.kind : kind.plural} {words}
+      <strong>{total.toLocaleString('en')}</strong> {total === 1 ? kind.kind : kind.plural} {words}
       {left > 0 && state === 'live' && (
         <span class="quiet"> {left.toLocaleString('en')} more are not shown: narrow it down</span>
       )}
-      <Said text={state === 'live' ? `${total.value} ${kind.plural}` : ''} />
+      <Said text={state === 'live' ? `${total} ${kind.plural}` : ''} />
     </p>
   );
 }

@@ -75,9 +75,11 @@ export function serveLogCall(call: Call, hooks: StreamHooks): void {
   });
 }
 
+/** A container that waits for its next start, as in a crash loop, has the log of its last run. */
 function checkStarted(pod: KubeObject, container: string): void {
-  const waiting = containerStatus(pod, container)?.['state']?.waiting;
-  if (waiting !== undefined)
+  const status = containerStatus(pod, container);
+  const waiting = status?.['state']?.waiting;
+  if (waiting !== undefined && status?.['lastState']?.terminated === undefined)
     throw badRequest(`container "${container}" in pod "${pod.metadata.name}" is waiting to start: ${waiting.reason}`);
 }
 
