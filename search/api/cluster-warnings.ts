@@ -137,7 +137,7 @@ function progressOf(types: readonly TypeState[]): string {
 }
 
 function faultText(types: readonly TypeState[], state: PartState): string {
-  const fault = types.find((type) => type.fault !== undefined)?.fault ?? state.fault;
+  const fault = state.fault ?? types.find((type) => type.fault !== undefined)?.fault;
   return fault === undefined ? '' : `: ${fault.message}`;
 }
 

@@ -142,6 +142,20 @@ describe('leases of a replica', () => {
     assert.ok(keeper.mayWrite({ shard: 1, epoch: 2 }));
   });
 
+  it('says that what it read of shards is old when the store no longer takes its heartbeats', async (t) => {
+    const { table, keeper, pass } = await site(t);
+    await pass(3);
+    assert.ok(keeper.isCurrent);
+    table.isAway = true;
+    await pass(7);
+    assert.ok(keeper.isCurrent);
+    await pass(1);
+    assert.ok(!keeper.isCurrent);
+    table.isAway = false;
+    await pass(1);
+    assert.ok(keeper.isCurrent);
+  });
+
   it('writes nothing after a sleep, even before its timers have run', async (t) => {
     const { table, keeper, dropped, pass, sleep } = await site(t);
     table.wanted[1] = 'me';

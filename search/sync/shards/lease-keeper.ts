@@ -21,6 +21,8 @@ export interface LeaseTiming {
   readonly settleMs: number;
   /** The longest wait for an answer of the store. */
   readonly answerMs: number;
+  /** The states of shards that were read longer ago than this no longer count: their owners may have changed since. */
+  readonly currentMs: number;
 }
 
 export const defaultLeaseTiming: LeaseTiming = Object.freeze({
@@ -30,6 +32,7 @@ export const defaultLeaseTiming: LeaseTiming = Object.freeze({
   marginMs: 3_000,
   settleMs: 4_000,
   answerMs: 5_000,
+  currentMs: 8_000,
 });
 
 /**
@@ -76,6 +79,7 @@ export class LeaseKeeper {
   #sentUids: readonly string[] | undefined;
   #beatAtMs = Number.NEGATIVE_INFINITY;
   #writesUntilMs = Number.NEGATIVE_INFINITY;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   /**
    * When the store began to answer without interruption, in milliseconds of `#localMs`; undefined while it does not
    * answer.
@@ -107,6 +111,11 @@ export class LeaseKeeper {
   /** The states of all shards as they were last read from the store. */
   get states(): readonly ShardState[] {
     return this.#states;
+  }
+
+  /** Whether `states` were read lately, so that they still tell which shards are followed. */
+  get isCurrent(): boolean {
+    return this.#localMs() - this.#lookedAtMs < this.#timing.currentMs;
   }
 
   get held(): ReadonlyMap<number, ShardWriter> {
@@ -183,6 +192,7 @@ export class LeaseKeeper {
     const { leases, replica, onTake, onLook } = this.#options;
     if (this.#isSettled) await this.#within(leases.plan(assign));
     this.#states = await this.#within(leases.look());
+    this.#lookedAtMs = this.#localMs();
     const { free, left } = this.#compareHeld();
     // Gives back leases that ended here while the store did not answer.
     if (left.length > 0) await this.#within(leases.release(left));

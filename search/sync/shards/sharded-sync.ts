@@ -234,7 +234,10 @@ class FollowedTogether implements ShardedSync {
    */
   #faultOf({ name, uid }: ClusterSpec, told: Told | undefined): SyncFault | undefined {
     const shard = this.#keeper.states[this.#shardOf(uid)];
-    if (shard?.isHeld === true) return this.#untold.has(uid) ? unknownToOwner(name) : told?.state.fault;
+    const { isCurrent } = this.#keeper;
+    // A database that takes no writes lets no replica renew its leases, so in the end nobody follows the cluster.
+    if (!isCurrent && this.#trouble !== undefined) return { reason: 'Store', message: this.#trouble };
+    if (isCurrent && shard?.isHeld === true) return this.#untold.has(uid) ? unknownToOwner(name) : told?.state.fault;
     const message = `no process of the gateway follows cluster "${name}" at the moment; one takes it over within seconds`;
     return { reason: 'Unavailable', message };
   }
@@ -244,10 +247,10 @@ class FollowedTogether implements ShardedSync {
   }
 
   #looked(): void {
-    const { states } = this.#keeper;
+    const { states, isCurrent } = this.#keeper;
     const others = [...this.#selected.keys()].filter((uid) => this.#followers.of(this.#shardOf(uid)) === undefined);
     this.#untold.look(others, states);
-    const unheld = states.filter(({ isHeld }) => !isHeld).map(({ shard }) => shard);
+    const unheld = states.filter(({ isHeld }) => !isHeld || !isCurrent).map(({ shard }) => shard);
     const unfollowed = [...unheld, ...others.filter((uid) => this.#untold.has(uid))].join();
     if (unfollowed === this.#unfollowed) return;
     this.#unfollowed = unfollowed;
@@ -281,8 +284,10 @@ class FollowedTogether implements ShardedSync {
   #note(error: unknown): void {
     const { log } = this.#options;
     const message = error === undefined ? undefined : error instanceof Error ? error.message : String(error);
-    if (message === this.#trouble) return;
+    const isSame = message === this.#trouble;
     this.#trouble = message;
+    if (message !== undefined) this.#looked();
+    if (isSame) return;
     if (message === undefined) log.info({}, 'index: leases of clusters are renewed again');
     else log.warn({ detail: message }, 'index: leases of clusters cannot be renewed; following ends before they do');
   }

@@ -245,15 +245,17 @@ test(
       await server.run(cut);
       await eventually('lists answer', async () => (await get(gateway, list)).status === 200);
       await make('m1', 'not-written-yet');
-      const warning = /m1: configmaps shown as of .* ago: the database of the index is read-only, as a standby is/;
-      await eventually(
-        'it warns',
-        async () => {
-          const { status, warnings } = await get(gateway, list);
-          return status === 200 && warning.test(warnings.join());
-        },
-        { timeoutMs: 60_000 },
-      );
+      const shown = (member: string): RegExp =>
+        new RegExp(`${member}: configmaps shown as of .* ago: the database of the index is read-only, as a standby is`);
+      for (const each of gateways)
+        await eventually(
+          'it warns of every cluster, whichever gateway follows it and whether it has changed or not',
+          async () => {
+            const { status, warnings } = await get(each, list);
+            return status === 200 && ['m1', 'm2'].every((member) => shown(member).test(warnings.join()));
+          },
+          { timeoutMs: 60_000 },
+        );
       assert.equal((await get(gateway, door)).status, 200);
     } finally {
       await server.run('ALTER ROLE fleet RESET default_transaction_read_only');
