@@ -17,7 +17,7 @@ interface View {
 const recommendations = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/recommendations';
 const pictures: readonly View[] = [
   { name: 'clusters', path: '/console/clusters?cluster=virginia', until: 'Conditions' },
-  { name: 'search', path: '/console/search?kind=pods&q=ns:shop', until: 'CrashLoopBackOff' },
+  { name: 'search', path: '/console/search?kind=pods&q=ns:shop&sort=Status', until: 'CrashLoopBackOff' },
   { name: 'object', path: `${recommendations}?tab=related`, until: 'ReplicaSet' },
   { name: 'access', path: '/console/access?namespace=shop&verb=delete&resource=pods', until: 'frankfurt: yes' },
 ];
@@ -38,7 +38,7 @@ const others: readonly View[] = [
 
 async function take(page: Page, { name, path, until }: View, file: string): Promise<void> {
   await show(page, path);
-  await page.locator('main').getByText(until).first().waitFor();
+  await page.locator('main').getByText(until).filter({ visible: true }).first().waitFor();
   await page.screenshot({ path: file });
   process.stdout.write(`${file} (${name})\n`);
 }
