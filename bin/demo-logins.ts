@@ -17,7 +17,7 @@ export interface DemoLogins {
 const lifeMs = 600_000;
 
 /**
- * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can be given
+ * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can get
  * the next one
  */
 export function makeDemoLogins(onSpent: (user: DemoUserToken) => void, now: () => number = Date.now): DemoLogins {

@@ -9,8 +9,8 @@ export interface ConsoleConfig {
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
    * Returns the token for the one-time code of a link; undefined for a code that does not log in (any more). Security:
-   * only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could log a person
-   * in as another user.
+   * only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could log a
+   * person in as another user.
    */
   readonly redeem?: ((code: string) => string | undefined) | undefined;
 }

@@ -1,5 +1,5 @@
-// What goes on in the demo's clusters beside everyday changes, so that the console has something to find: a rollout that
-// takes a while, a pod in a crash loop, and a cluster that goes away for a minute.
+// What goes on in the demo's clusters beside everyday changes, so that the console has something to find: a rollout
+// that takes a while, a pod in a crash loop, and a cluster that goes away for a minute.
 import type { Clock } from '../streams/clock.ts';
 import { createClock } from '../streams/clock.ts';
 import type { SimObjects } from '../api/objects.ts';
@@ -24,8 +24,8 @@ const absenceEveryMs = 600_000;
 const firstStepsMs = 3_000;
 
 /**
- * Begins the story: the rollout in the first cluster, the crash loop in the second, the absence of the third. With fewer
- * clusters, the last of them has the crash loop, too, and none goes away.
+ * Begins the story: the rollout in the first cluster, the crash loop in the second, the absence of the third. With
+ * fewer clusters none goes away, and a single one has both of the others.
  * @param clusters at least one
  */
 export function tellStory(clusters: readonly StoryCluster[], clock: Clock = createClock()): { close(): void } {

@@ -1,5 +1,5 @@
-// How the console bears narrow screens, settings of the system, foreign frames, the keyboard alone and dear mistakes, in a
-// real Chromium.
+// The console in a real Chromium on narrow screens, with settings of the system, in foreign frames, by the keyboard
+// alone, and before changes that need a typed name.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
 // Takes the pictures of README and the how-to pages from the demo: `npm run screenshots`. With a folder
-// (`npm run screenshots -- FOLDER`) it takes every view instead, in three widths and both themes, for people to look at.
+// (`npm run screenshots -- FOLDER`) it takes every view in its place, in three widths and both themes, to be looked at.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
