@@ -1,5 +1,5 @@
-// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the next
-// link. Links lead only to the demo's simulated clusters.
+// One-time logins of the demo's users: each link logs in once, within ten minutes, and every use prints the next link.
+// Links lead only to the demo's simulated clusters.
 import { randomBytes } from 'node:crypto';
 
 export interface DemoUserToken {
@@ -17,8 +17,8 @@ export interface DemoLogins {
 const lifeMs = 600_000;
 
 /**
- * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can be
- *   given the next one
+ * @param onSpent called after a code was used, and when a used or old code is tried again, so that the user can get
+ * the next one
  */
 export function makeDemoLogins(onSpent: (user: DemoUserToken) => void, now: () => number = Date.now): DemoLogins {
   const codes = new Map<string, { readonly user: DemoUserToken; readonly endsMs: number; isUsed: boolean }>();

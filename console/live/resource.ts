@@ -57,6 +57,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 export function useNow(): ReadonlySignal<number> {
   useEffect(() => {
     watchers += 1;
+    if (timer === undefined) now.value = Date.now();
     timer ??= setInterval(() => (now.value = Date.now()), 1000);
     return () => {
       watchers -= 1;

@@ -28,6 +28,8 @@ interface Relatives {
  * Kinds that the query for owned objects leaves out: they are many and own nothing themselves, and would make it slow.
  */
 const uninteresting = new Set(['events', 'leases.coordination.k8s.io', 'endpoints']);
+/** Resource metrics, which the index lists but does not keep: they own nothing and are owned by nothing. */
+const liveGroup = 'metrics.k8s.io';
 const mostOwners = 5;
 
 async function readOwners(view: ObjectView, signal: AbortSignal): Promise<readonly Relative[]> {
@@ -51,7 +53,7 @@ async function readOwners(view: ObjectView, signal: AbortSignal): Promise<readon
 async function readRelatives(view: ObjectView, signal: AbortSignal): Promise<Relatives> {
   const kinds = await loadKinds();
   const resource = kinds
-    .filter(({ id }) => !uninteresting.has(id))
+    .filter(({ id, group }) => !uninteresting.has(id) && group !== liveGroup)
     .map(({ plural, version, group }) => `${plural}.${version}.${group}`);
   const below = (
     ownerSeniority: number,

@@ -8,9 +8,9 @@ export interface ConsoleConfig {
   /** The identity provider of the log-in button; undefined for none. */
   readonly openid?: { readonly issuer: string; readonly clientId: string; readonly scopes: string } | undefined;
   /**
-   * Returns the token for the one-time code of a link; undefined for a code that does not log in (any more).
-   * Security: only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could
-   * log a person in as another user.
+   * Returns the token for the one-time code of a link; undefined for a code that does not log in (any more). Security:
+   * only the demo has this, because its tokens lead only to simulated clusters. Elsewhere such a link could log a
+   * person in as another user.
    */
   readonly redeem?: ((code: string) => string | undefined) | undefined;
 }
@@ -32,8 +32,8 @@ export interface ConsoleInput {
 }
 
 /**
- * Scopes that are requested by default. Kubernetes reads the user from the ID token, so only scopes that add claims
- * to the ID token are requested.
+ * Scopes that are requested by default. Kubernetes reads the user from the ID token, so only scopes that add claims to
+ * the ID token are requested.
  */
 const defaultScopes = 'openid email profile';
 

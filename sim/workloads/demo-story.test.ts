@@ -50,11 +50,12 @@ test('one cluster rolls out, one has a pod in a crash loop, one goes away for a 
   try {
     const [first, second, third] = clusters as [Simulator, Simulator, Simulator];
     const pods = (cluster: Simulator) => cluster.store.list('Pod', 'shop');
+    clock.pass(3_000);
     await eventually('the pods are there', () => pods(first).length === 4 && pods(second).length === 1);
     await eventually('they run', () =>
       [...pods(first), ...pods(second)].every((pod) => pod['status'].phase === 'Running'),
     );
-    clock.pass(1_000);
+    clock.pass(3_000);
     await eventually(
       'a rollout is under way',
       () => new Set(pods(first).map((pod) => pod['spec'].containers[0].image as string)).size === 2,
@@ -64,7 +65,7 @@ test('one cluster rolls out, one has a pod in a crash loop, one goes away for a 
     assert.equal(crashing.restartCount, 1);
     clock.pass(20_000);
     assert.equal(pods(second)[0]!['status'].containerStatuses[0].restartCount, 2);
-    clock.pass(80_000);
+    clock.pass(74_000);
     await eventually('it is away', async () => !(await isReachable(third)));
     clock.pass(60_000);
     await eventually('it is back', () => isReachable(third));

@@ -20,16 +20,18 @@ const crashEveryMs = 20_000;
 const firstAbsenceMs = 100_000;
 const absenceMs = 60_000;
 const absenceEveryMs = 600_000;
+/** The first pods of a cluster are made to look old; those of the story come after them. */
+const firstStepsMs = 3_000;
 
 /**
  * Begins the story: the rollout in the first cluster, the crash loop in the second, the absence of the third. With
- * fewer clusters, the last of them has the crash loop, too, and none goes away.
+ * fewer clusters none goes away, and a single one has both of the others.
  * @param clusters at least one
  */
 export function tellStory(clusters: readonly StoryCluster[], clock: Clock = createClock()): { close(): void } {
   const closers = [
-    repeat(clock, rolloutEveryMs, startRollouts(clusters[0]!.store)),
-    repeat(clock, crashEveryMs, startCrashLoop((clusters[1] ?? clusters[0]!).store, clock)),
+    repeat(clock, rolloutEveryMs, rollouts(clusters[0]!.store)),
+    repeat(clock, crashEveryMs, crashes((clusters[1] ?? clusters[0]!).store, clock)),
   ];
   const third = clusters[2];
   if (third !== undefined) closers.push(leaveAtTimes(third, clock));
@@ -40,16 +42,16 @@ export function tellStory(clusters: readonly StoryCluster[], clock: Clock = crea
   };
 }
 
-/** Calls a function soon, and then again and again; the returned function ends that. */
-function repeat(clock: Clock, everyMs: number, run: () => void): () => void {
+/** Takes the first step of an act soon, the second a little later, and the others at regular times. */
+function repeat(clock: Clock, everyMs: number, step: (turn: number) => void): () => void {
   let cancel = (): void => undefined;
-  const schedule = (delayMs: number): void => {
-    cancel = clock.after(delayMs, () => {
-      run();
-      schedule(everyMs);
+  const schedule = (turn: number): void => {
+    cancel = clock.after(turn < 2 ? firstStepsMs : everyMs, () => {
+      step(turn);
+      schedule(turn + 1);
     });
   };
-  schedule(1_000);
+  schedule(0);
   return () => cancel();
 }
 
@@ -67,7 +69,7 @@ function leaveAtTimes(cluster: StoryCluster, clock: Clock): () => void {
 }
 
 /** A Deployment of the namespace that all clusters have, with one container. */
-function deployment(name: string, replicas: number, image: string, more: JsonObject = {}): JsonObject {
+function deployment(name: string, replicas: number, image: string): JsonObject {
   const labels = { app: name, tier: 'api', team: sharedNamespace.team };
   return {
     apiVersion: 'apps/v1',
@@ -76,34 +78,35 @@ function deployment(name: string, replicas: number, image: string, more: JsonObj
     spec: {
       replicas,
       selector: { matchLabels: { app: name } },
-      template: { metadata: { labels }, spec: { containers: [{ name, image, ...more }] } },
+      template: { metadata: { labels }, spec: { containers: [{ name, image }] } },
     },
   };
 }
 
 const versions = ['3.1.0', '3.2.0', '3.2.1'];
 
-function startRollouts(store: SimObjects): () => void {
+/** Creates a Deployment at the first step and rolls out another version at each of the others. */
+function rollouts(store: SimObjects): (turn: number) => void {
   const name = 'recommendations';
   const image = `ghcr.io/example/${name}`;
   const readinessProbe = { httpGet: { path: '/ready', port: 8080 }, initialDelaySeconds: readyAfterSeconds };
-  store.apply(deployment(name, 4, `${image}:${versions[0]}`, { readinessProbe }));
-  let turn = 0;
-  return () => {
-    turn += 1;
-    if (store.get('Deployment', namespace, name) === undefined) return;
-    store.update('Deployment', namespace, name, (next) => {
-      next.metadata.generation = (next.metadata.generation ?? 1) + 1;
-      next['spec'].template.spec.containers[0].image = `${image}:${versions[turn % versions.length]}`;
-    });
+  return (turn) => {
+    if (turn === 0) store.apply(deployment(name, 4, `${image}:${versions[0]}`));
+    else if (store.get('Deployment', namespace, name) !== undefined) {
+      store.update('Deployment', namespace, name, (next) => {
+        next.metadata.generation = (next.metadata.generation ?? 1) + 1;
+        const version = versions[turn % versions.length];
+        Object.assign(next['spec'].template.spec.containers[0], { image: `${image}:${version}`, readinessProbe });
+      });
+    }
   };
 }
 
-/** Returns a function that lets the container of a Deployment crash once more. */
-function startCrashLoop(store: SimObjects, clock: Clock): () => void {
+/** Creates a Deployment at the first step, and lets its container crash at each of the others. */
+function crashes(store: SimObjects, clock: Clock): (turn: number) => void {
   const name = 'payments';
-  store.apply(deployment(name, 1, `ghcr.io/example/${name}:2.0.0`));
-  return () => {
+  return (turn) => {
+    if (turn === 0) store.apply(deployment(name, 1, `ghcr.io/example/${name}:2.0.0`));
     const nowMs = clock.now();
     for (const pod of store.list('Pod', namespace)) {
       if (pod.metadata.labels?.['app'] !== name || pod['status']?.phase !== 'Running') continue;

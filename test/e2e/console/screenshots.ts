@@ -1,5 +1,5 @@
-// Takes the pictures of README and the how-to pages from the demo: `npm run screenshots`. With a folder (`npm run
-// screenshots -- FOLDER`) it takes every view instead, in three widths and both themes, for people to look at.
+// Takes the pictures of README and the how-to pages from the demo: `npm run screenshots`. With a folder
+// (`npm run screenshots -- FOLDER`) it takes every view in its place, in three widths and both themes, to be looked at.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -17,7 +17,7 @@ interface View {
 const recommendations = '/console/c/frankfurt/apis/apps/v1/namespaces/shop/deployments/recommendations';
 const pictures: readonly View[] = [
   { name: 'clusters', path: '/console/clusters?cluster=virginia', until: 'Conditions' },
-  { name: 'search', path: '/console/search?kind=pods&q=ns:shop', until: 'CrashLoopBackOff' },
+  { name: 'search', path: '/console/search?kind=pods&q=ns:shop&sort=Status', until: 'CrashLoopBackOff' },
   { name: 'object', path: `${recommendations}?tab=related`, until: 'ReplicaSet' },
   { name: 'access', path: '/console/access?namespace=shop&verb=delete&resource=pods', until: 'frankfurt: yes' },
 ];
@@ -38,7 +38,7 @@ const others: readonly View[] = [
 
 async function take(page: Page, { name, path, until }: View, file: string): Promise<void> {
   await show(page, path);
-  await page.locator('main').getByText(until).first().waitFor();
+  await page.locator('main').getByText(until).filter({ visible: true }).first().waitFor();
   await page.screenshot({ path: file });
   process.stdout.write(`${file} (${name})\n`);
 }
