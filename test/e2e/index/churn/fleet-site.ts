@@ -76,7 +76,7 @@ export async function startFleet({ members, replicas: count, postgres = {}, prep
         users: [carol],
         dataDir: folder,
         ...options,
-        // A second, by the time scale of tests: requests that are on their way when a replica is told to end must reach it.
+        // A second, by the time scale of tests, so that requests that are on their way reach a replica that ends.
         config: { shutdownDelaySeconds: 10, ...options.config },
         env: { PORTCULLIS_TEST_TIME_SCALE: '0.1', PORTCULLIS_INDEX_STORE: database(), ...options.env },
         args: ['--index-resources', 'configmaps', '--index-rights', 'rbac', ...(options.args ?? [])],
