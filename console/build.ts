@@ -1,7 +1,7 @@
 // Builds the console into console/assets: `node console/build.ts`. Every file but the page has a hash of its content in
 // its name, and two compressed copies beside it, so that the gateway compresses nothing while it serves.
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -114,14 +114,19 @@ async function compress(file: string): Promise<void> {
 
 const sources = hashOfSources();
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
-  const fresh = join(here, 'assets.new');
-  rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(fresh);
+  // A folder of its own, because two builds may run at once.
+  const fresh = mkdtempSync(join(here, 'assets.new-'));
   await buildConsole(fresh);
   writeFileSync(join(fresh, basename(stamp)), sources);
   // The finished folder is renamed into place, so that a gateway that starts meanwhile never reads half-written assets.
   rmSync(out, { recursive: true, force: true });
-  renameSync(fresh, out);
+  try {
+    renameSync(fresh, out);
+  } catch (error) {
+    // Another build has put its folder there first.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+    rmSync(fresh, { recursive: true });
+  }
   const shell = globSync('{main,style}-*.br', { cwd: out }).reduce(
     (sum, file) => sum + statSync(join(out, file)).size,
     0,
