@@ -10,7 +10,6 @@ import {
   condition,
   definitionFile,
   hasReason,
-  isGone,
   paths,
   putStatus,
   read,
@@ -24,13 +23,18 @@ const policy = `${paths.policies}/cluster-api`;
 const lifecycle = `${paths.lifecycles}/capi-ns1-c1`;
 const cluster = `${paths.clusters}/capi-ns1-c1`;
 const source = '/apis/cluster.x-k8s.io/v1beta2/namespaces/ns1/clusters/c1';
+/** Whose certificate is in the administrator's kubeconfig of a member. */
+const kubeconfigUser = 'admin';
 let site: ImportSite;
 let hub: Member;
+/** Where the audit of the member was when the gateway began to follow it. */
+let mark: number;
 
 before(async () => {
-  site = await startImportSite();
+  site = await startImportSite({ audit: true });
   hub = site.hub;
   await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns1' } });
+  mark = await site.plane.member('m1').auditMark();
 });
 
 after(() => site?.stop());
@@ -46,6 +50,26 @@ function secret(kubeconfig: string): object {
 
 function kubeconfig(): string {
   return readFileSync(site.plane.member('m1').adminKubeconfig).toString('base64');
+}
+
+/** Asks the index for objects of a cluster, as somebody who may see everything. */
+async function found(path: string, name = 'capi-ns1-c1'): Promise<{ readonly status: number; readonly items: Json[] }> {
+  const { url, caPem } = site.gateway;
+  const client = http1Client({ url, caPem, headers: { authorization: `Bearer ${hub.users.carol.token}` } });
+  try {
+    const answer = await client.get(`/apis/clusterpedia.io/v1beta1/resources/clusters/${name}${path}`);
+    await answer.ended;
+    return { status: answer.status, items: JSON.parse(answer.body().toString('utf8')).items ?? [] };
+  } finally {
+    client.close();
+  }
+}
+
+const configMaps = '/api/v1/namespaces/default/configmaps';
+
+/** Whether the index has the ConfigMap that the test has put into the cluster. */
+async function isHere(cluster?: string): Promise<boolean> {
+  return (await found(configMaps, cluster)).items.some(({ metadata }) => metadata.name === 'here');
 }
 
 test('a policy whose type is not installed yet says so, and works soon after it is, without an edit', async () => {
@@ -178,33 +202,64 @@ test('kubectl get shows of each type the columns that Clusterpedia shows, and ap
   assert.deepEqual(await versions(), before);
 });
 
-test('objects of the cluster are found in the index, and nothing was applied to the cluster', async () => {
+test('objects of every type that the policy names are found in the index, and nothing was applied to the cluster', async () => {
+  // Until now the test has written nothing to the cluster, and the gateway has followed it with the kubeconfig's user.
+  const events = (await site.plane.member('m1').audit(mark)).filter(({ user }) => user.username === kubeconfigUser);
+  assert.ok(events.some(({ verb }) => verb === 'list'));
+  const writes = events.filter(
+    ({ verb, objectRef }) => !['get', 'list', 'watch'].includes(verb) && !/reviews$/.test(objectRef?.resource ?? ''),
+  );
+  assert.deepEqual(writes, []);
+  const metadata = { name: 'here', namespace: 'default' };
+  const labels = { app: 'here' };
+  const pod = { containers: [{ name: 'a', image: 'none' }] };
+  const template = { metadata: { labels }, spec: pod };
+  const workload = { selector: { matchLabels: labels }, template };
+  const made: readonly (readonly [string, string, Json])[] = [
+    ['/api/v1', 'ConfigMap', {}],
+    ['/api/v1', 'Secret', { stringData: { password: 'hidden' } }],
+    ['/api/v1', 'Service', { spec: { ports: [{ port: 80 }] } }],
+    ['/api/v1', 'ServiceAccount', {}],
+    ['/api/v1', 'Pod', { spec: { ...pod, serviceAccountName: 'here' } }],
+    ['/apis/apps/v1', 'Deployment', { spec: workload }],
+    ['/apis/apps/v1', 'ReplicaSet', { spec: workload }],
+    ['/apis/apps/v1', 'DaemonSet', { spec: workload }],
+    ['/apis/apps/v1', 'StatefulSet', { spec: { ...workload, serviceName: 'here' } }],
+    ['/apis/apps/v1', 'ControllerRevision', { revision: 1, data: {} }],
+  ];
+  const apiVersion = (path: string): string => path.replace(/^\/apis?\//, '');
   await site.plane
     .member('m1')
-    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'here', namespace: 'default' } });
-  const client = http1Client({
-    url: site.gateway.url,
-    caPem: site.gateway.caPem,
-    headers: { authorization: `Bearer ${hub.users.carol.token}` },
-  });
-  try {
-    await eventually('the ConfigMap is found', async () => {
-      const path = '/apis/clusterpedia.io/v1beta1/resources/clusters/capi-ns1-c1/api/v1/namespaces/default/configmaps';
-      const answer = await client.get(path);
-      await answer.ended;
-      return answer.status === 200 && answer.body().toString('utf8').includes('"here"');
+    .apply(...made.map(([path, kind, rest]) => ({ apiVersion: apiVersion(path), kind, metadata, ...rest })), {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'here' },
     });
-  } finally {
-    client.close();
-  }
+  const imported = made.filter(([, kind]) => kind !== 'ServiceAccount');
+  const collections = imported.map(([path, kind]) => `${path}/namespaces/default/${kind.toLowerCase()}s`);
+  for (const path of [...collections, '/api/v1/nodes'])
+    await eventually(`${path} has it`, async () =>
+      (await found(path)).items.some((item) => item.metadata.name === 'here'),
+    );
+  const namespaces = await found('/api/v1/namespaces');
+  assert.ok(namespaces.items.some((item) => item.metadata.name === 'default'));
+  const { items } = await found('/api/v1/namespaces/default/secrets');
+  assert.ok(!JSON.stringify(items).includes(Buffer.from('hidden').toString('base64')), 'Secrets have no data');
 });
 
-test('a rotated kubeconfig reaches the PediaCluster, and a cluster that is no longer initialized stays', async () => {
+test('a rotated kubeconfig reaches the PediaCluster and its rows stay, also when it is no longer initialized', async () => {
+  const member = site.plane.member('m1');
   await putStatus(hub, source, { conditions: [{ type: 'ControlPlaneInitialized', status: 'False' }] });
-  const rotated = Buffer.from(`${Buffer.from(kubeconfig(), 'base64').toString()}# rotated\n`).toString('base64');
+  const rotated = Buffer.from(readFileSync(member.users.carol.kubeconfig)).toString('base64');
+  const mark = await member.auditMark();
   await hub.apply(secret(rotated));
   await eventually('the kubeconfig follows', async () => (await read(hub, cluster)).spec.kubeconfig === rotated);
   await eventually('Updating is True', async () => (await condition(hub, lifecycle, 'Updating')).status === 'True');
+  await eventually('requests come with the new credential', async () => {
+    assert.ok(await isHere(), 'the rows stay');
+    const events = await member.audit(mark);
+    return events.some(({ user, verb }) => user.username === 'carol' && ['list', 'watch'].includes(verb));
+  });
 });
 
 test('credentials edited by hand are put back, and syncResources edited by hand are kept', async () => {
@@ -239,9 +294,37 @@ test('a lifecycle edited by hand is put back, and a PediaCluster or lifecycle de
     const [owner] = (await read(hub, cluster))?.metadata.ownerReferences ?? [];
     return owner?.uid === (await read(hub, lifecycle))?.metadata.uid;
   });
+  await eventually('its rows are there again', () => isHere());
 });
 
-test('a cluster that is deleted takes its lifecycle and its PediaCluster with it', async () => {
+test('a cluster that is deleted takes its lifecycle with it, then its PediaCluster, and its rows', async () => {
   await remove(hub, source);
-  for (const path of [lifecycle, cluster]) await isGone(hub, path);
+  await eventually('the PediaCluster is gone', async () => {
+    const object = await read(hub, cluster);
+    // The lifecycle is read after the PediaCluster, which its end begins.
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined)
+      assert.equal(await read(hub, lifecycle), undefined);
+    return object === undefined;
+  });
+  assert.equal((await found(configMaps)).status, 404);
+});
+
+test('a PediaCluster whose policy was deleted as an orphan stays and is found in the index', async () => {
+  const [name, path] = ['capi-ns1-c2', source.replace(/c1$/, 'c2')];
+  const [value, metadata] = [kubeconfig(), { name: 'c2', namespace: 'ns1' }];
+  await hub.apply(
+    { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, name: 'c2-kubeconfig' }, data: { value } },
+  );
+  await putStatus(hub, path, { conditions: [{ type: 'ControlPlaneInitialized', status: 'True' }] });
+  await hasReason(hub, `${paths.clusters}/${name}`, 'Ready', 'Ready');
+  await hub.kubectl(['delete', 'clusterimportpolicy', 'cluster-api', '--cascade=orphan']);
+  await hasReason(hub, `${paths.lifecycles}/${name}`, 'Updating', 'OrphanLifecycle');
+  await site.plane
+    .member('m1')
+    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after', namespace: 'default' } });
+  await eventually('what came later is found', async () =>
+    (await found(configMaps, name)).items.some((item) => item.metadata.name === 'after'),
+  );
+  assert.equal((await condition(hub, `${paths.clusters}/${name}`, 'Ready')).status, 'True');
 });

@@ -101,6 +101,27 @@ test('every type of a cluster can be asked for, and all custom types as they com
   await eventually('a type that went', async () => (await syncedNames('custom')).join() === 'gadgets.example.io');
 });
 
+test('the rows of a type come and go with the ClusterSyncResources that names it', async () => {
+  const path = '/api/v1/namespaces/default/configmaps';
+  await site.plane
+    .member('m1')
+    .apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'shared', namespace: 'default' } });
+  await hub.apply({
+    apiVersion: 'cluster.clusterpedia.io/v1alpha2',
+    kind: 'ClusterSyncResources',
+    metadata: { name: 'shared' },
+    spec: { syncResources: [{ group: '', resources: ['configmaps'] }] },
+  });
+  await put('refers', { syncResourcesRefName: 'shared' });
+  await eventually('its row', async () => namesOf(await ask('refers', path)).includes('shared'));
+  await remove(hub, '/apis/cluster.clusterpedia.io/v1alpha2/clustersyncresources/shared');
+  await eventually('no type', async () => (await syncedNames('refers')).join() === 'pods.');
+  await eventually('no row', async () => {
+    const answer = await ask('refers', path);
+    return answer.status === 404 || answer.items.length === 0;
+  });
+});
+
 test('eventsInvolvedResources brings the events of the cluster to its objects, and of no other', async () => {
   const m1 = site.plane.member('m1');
   const path = '/api/v1/namespaces/default/configmaps';

@@ -156,12 +156,15 @@ test('what is synced follows a ClusterSyncResources, and its lack is a warning',
 
 test('types are taken in any spelling, a group as a whole, and unknown ones are named', async () => {
   const syncResources = [
-    { group: '', resources: ['Pod', 'nothings'] },
-    { group: 'batch', resources: ['*'] },
+    { group: '', resources: ['Pod', 'nothings', 'SERVICE'] },
+    { group: 'batch', resources: ['jobs', '*'] },
   ];
   await put('spelt', { ...address(), tokenData: base64(token), syncResources });
   await isReady('spelt');
-  await eventually('the types', async () => (await syncedNames('spelt')).join() === 'pods.,cronjobs.batch,jobs.batch');
+  await eventually('the types', async () => {
+    const names = await syncedNames('spelt');
+    return names.toSorted().join() === 'cronjobs.batch,jobs.batch,pods.,services.';
+  });
   assert.match((await condition(hub, cluster('spelt'), 'Validated')).message, /nothings/);
 });
 
