@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isReadable, kubernetesExtraKeys, memberAccessObjects } from './member-access.ts';
-import type { PolicyRule } from './policy-rule.ts';
+import { kubernetesExtraKeys } from '../../lib/rights/impersonation-rules.ts';
+import { isReadable, memberAccessObjects } from './member-access.ts';
+import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
 import type { MemberAccess } from './member-access.ts';
 
 const classic: MemberAccess = {

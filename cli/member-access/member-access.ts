@@ -2,9 +2,11 @@
 // may do. Easy to get wrong: for RBAC an exec over WebSocket is a `get`. So read-only access lists single resources,
 // and none that opens a connection. RBAC has no patterns for verbs either: "impersonate-on:user-info:*" would match
 // nothing, and "*" would allow everything.
-import { indexRules, reviewRules } from './index-access.ts';
+import { impersonationRules, userExtras } from '../../lib/rights/impersonation-rules.ts';
+import { indexRules, parseIndexResource, reviewRules } from '../../lib/rights/index-rules.ts';
+import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
+import { usageFailure } from '../failure.ts';
 import type { MemberResource } from './member-discovery.ts';
-import type { PolicyRule } from './policy-rule.ts';
 
 /** The access to a member cluster that RBAC objects should grant. */
 export interface MemberAccess {
@@ -23,18 +25,6 @@ export interface MemberAccess {
   /** The resources that the gateway indexes; `default` means its default resources, undefined means no index. */
   readonly index?: readonly string[] | 'default' | undefined;
 }
-
-/**
- * Extra keys that Kubernetes itself sets, for client certificates and ServiceAccount tokens (serviceaccount/util.go,
- * x509.go).
- */
-export const kubernetesExtraKeys: readonly string[] = [
-  'authentication.kubernetes.io/credential-id',
-  'authentication.kubernetes.io/node-name',
-  'authentication.kubernetes.io/node-uid',
-  'authentication.kubernetes.io/pod-name',
-  'authentication.kubernetes.io/pod-uid',
-];
 
 const authentication = 'authentication.k8s.io';
 const rbac = 'rbac.authorization.k8s.io';
@@ -93,16 +83,25 @@ export interface AccessObject {
 /** A ClusterRole and its binding, which let `portcullis:index` read the indexed resources. */
 export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): readonly AccessObject[] {
   return [
-    clusterRole(indexRoleName, index === 'default' ? indexRules() : indexRules(index)),
+    clusterRole(indexRoleName, index === 'default' ? indexRules() : indexRules(index.map(checkedResource))),
     binding(indexRoleName, [{ kind: 'User', apiGroup: rbac, name: indexUser }]),
   ];
+}
+
+/** Returns the entry of `--index-resources`. @throws Failure (usage) when it names no resource */
+function checkedResource(entry: string): string {
+  if (parseIndexResource(entry) !== undefined) return entry;
+  throw usageFailure(
+    `"${entry}" is no resource`,
+    'Write RESOURCE or RESOURCE.GROUP, divided by commas, as --index-resources of the gateway.',
+  );
 }
 
 /** The objects to apply in the cluster: two ClusterRoles with their bindings, and two more of each with an index. */
 export function memberAccessObjects(access: MemberAccess): readonly AccessObject[] {
   const account = { kind: 'ServiceAccount', name: access.account.name, namespace: access.account.namespace };
   return [
-    clusterRole(roleName, access.constrained ? constrainedRules(access) : classicRules(access)),
+    clusterRole(roleName, access.constrained ? constrainedRules(access) : impersonationRules(access)),
     binding(roleName, [account]),
     // By default every authenticated user has the following rights, but a hardened cluster may have removed them.
     clusterRole(probeRoleName, [
@@ -121,16 +120,6 @@ export function memberAccessObjects(access: MemberAccess): readonly AccessObject
           clusterRole(reviewRoleName, reviewRules),
           binding(reviewRoleName, [account]),
         ]),
-  ];
-}
-
-/** Rules for the verb `impersonate`. Users and groups are in the core API group, uids and extra are not. */
-function classicRules({ usernameOnly, extra }: MemberAccess): readonly PolicyRule[] {
-  const verbs = ['impersonate'];
-  if (usernameOnly) return [{ apiGroups: [''], resources: ['serviceaccounts', 'users'], verbs }];
-  return [
-    { apiGroups: [''], resources: ['groups', 'serviceaccounts', 'users'], verbs },
-    { apiGroups: [authentication], resources: extra.includes('*') ? ['*'] : ['uids', ...userExtras(extra)], verbs },
   ];
 }
 
@@ -166,10 +155,6 @@ function constrainedRules({ usernameOnly, extra, readable }: MemberAccess): read
 
 function onVerbs(verbs: readonly string[]): readonly string[] {
   return ['user-info', 'serviceaccount'].flatMap((mode) => verbs.map((verb) => `impersonate-on:${mode}:${verb}`));
-}
-
-function userExtras(keys: readonly string[]): readonly string[] {
-  return [...new Set(keys)].toSorted().map((key) => `userextras/${key}`);
 }
 
 /** One rule for all resources of an API group that have the same read verbs. */

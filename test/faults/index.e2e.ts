@@ -9,7 +9,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test, type TestContext } from 'node:test';
 
-import { indexRules } from '../../cli/member-access/index-access.ts';
+import { indexRules } from '../../lib/rights/index-rules.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
 import { ask } from '../e2e/kubectl/kubectl-as.ts';

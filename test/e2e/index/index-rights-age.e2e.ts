@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { allowAuthenticated } from '../../../auth/rules/authorize.ts';
 import { makeUser } from '../../../cache/model/user.ts';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { testRecord } from '../../../search/rights/rights.fixture.ts';
 import type { ModeChange } from '../../../search/rights/modes.ts';
 import type { MemberReviews } from '../../../search/rights/review.ts';

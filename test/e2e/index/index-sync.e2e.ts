@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';

@@ -1,6 +1,6 @@
 // A hub with Karmada's Clusters, its members, and a gateway that stands in for Karmada's search: the hub sends all
 // requests for search.karmada.io/v1alpha1 to it. The gateway's account has the rights that the guide lists, no more.
-import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { resourceRegistryDefinition } from '../../../import/definitions/karmada.ts';
 import { gatewayUser } from '../../controlplane/fixture-types.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../lib/rights/index-rules.ts';
 import { configMap, simulate } from '../../../sim/simulator.fixture.ts';
 import type { JsonObject } from '../../../sim/types.ts';
 import { eventually } from '../../site/polling.ts';

@@ -10,7 +10,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { indexRules } from '../../../../cli/member-access/index-access.ts';
+import { indexRules } from '../../../../lib/rights/index-rules.ts';
 import { startControlPlane } from '../../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../../controlplane/fixture.ts';
 import { startGatewayProcess, type GatewayProcess } from '../../../gateway-process.ts';

@@ -4,6 +4,7 @@
 export interface PolicyRule {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
 }

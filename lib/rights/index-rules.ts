@@ -1,8 +1,7 @@
 // The rights that the index needs in a member cluster. They are given to the user `portcullis:index`, whom the gateway
 // impersonates for that purpose. Security: Secrets become readable only when they are among the chosen resources; `*`
 // includes them.
-import { defaultResources } from '../../lib/indexed-resources.ts';
-import { usageFailure } from '../failure.ts';
+import { defaultResources } from '../indexed-resources.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -23,11 +22,14 @@ const always: readonly PolicyRule[] = [
 /**
  * RBAC rules for `portcullis:index`: what it always needs, and the right to read the chosen resources.
  * @param chosen entries of `--index-resources`; the default is {@link defaultResources}
+ * @throws TypeError for an entry that {@link parseIndexResource} cannot parse
  */
 export function indexRules(chosen: readonly string[] = defaultResources): readonly PolicyRule[] {
   const groups = new Map<string, Set<string>>();
   for (const entry of chosen) {
-    const { group, resource } = readResource(entry);
+    const parsed = parseIndexResource(entry);
+    if (parsed === undefined) throw new TypeError(`"${entry}" is no resource`);
+    const { group, resource } = parsed;
     const names = groups.get(group) ?? new Set();
     groups.set(group, names.add(resource));
   }
@@ -53,17 +55,12 @@ export const reviewRules: readonly PolicyRule[] = [
 ];
 
 /**
- * Parses `pods`, `deployments.apps`, `*.apps` or `*`, each with or without a filter in braces.
- * @throws Failure (usage) for anything else
+ * Parses an entry of `--index-resources`: `pods`, `deployments.apps`, `*.apps` or `*`, each with or without a filter in
+ * braces. Undefined for anything else.
  */
-function readResource(entry: string): { readonly group: string; readonly resource: string } {
+export function parseIndexResource(entry: string): { readonly group: string; readonly resource: string } | undefined {
   const form = /^(\*|[a-z0-9][-a-z0-9]*)(?:\.([a-z0-9][-a-z0-9.]*|\*))?(?:\{.*\})?$/.exec(entry.trim());
-  if (form === null) {
-    throw usageFailure(
-      `"${entry}" is no resource`,
-      'Write RESOURCE or RESOURCE.GROUP, divided by commas, as --index-resources of the gateway.',
-    );
-  }
+  if (form === null) return undefined;
   const [, resource = '', group] = form;
   return { resource, group: group ?? (resource === '*' ? '*' : '') };
 }

@@ -1,0 +1,62 @@
+// RBAC rules of a member cluster that let the gateway's credential impersonate users.
+import type { PolicyRule } from './policy-rule.ts';
+
+const authentication = 'authentication.k8s.io';
+
+/**
+ * Extra keys that Kubernetes itself sets, for client certificates and ServiceAccount tokens (serviceaccount/util.go,
+ * x509.go).
+ */
+export const kubernetesExtraKeys: readonly string[] = [
+  'authentication.kubernetes.io/credential-id',
+  'authentication.kubernetes.io/node-name',
+  'authentication.kubernetes.io/node-uid',
+  'authentication.kubernetes.io/pod-name',
+  'authentication.kubernetes.io/pod-uid',
+];
+
+/** Whom a member cluster is to let the gateway impersonate. */
+export interface Impersonation {
+  /** True when the gateway runs with `--impersonation-mode=username`. */
+  readonly usernameOnly: boolean;
+  /** Keys of the user's extra; `*` means all keys. */
+  readonly extra: readonly string[];
+  /** Names of the only users that may be impersonated; absent for all, and then for all ServiceAccounts, too. */
+  readonly users?: readonly string[] | undefined;
+  /** Names of the only groups that may be impersonated; absent for all. */
+  readonly groups?: readonly string[] | undefined;
+}
+
+/** Rules for the verb `impersonate`. Users and groups are in the core API group, uids and extra are not. */
+export function impersonationRules({ usernameOnly, extra, users, groups }: Impersonation): readonly PolicyRule[] {
+  const verbs = ['impersonate'];
+  const named = (resource: string, names: readonly string[]): PolicyRule => ({
+    apiGroups: [''],
+    resources: [resource],
+    resourceNames: names,
+    verbs,
+  });
+  const all = [
+    ...(usernameOnly || groups !== undefined ? [] : ['groups']),
+    ...(users === undefined ? ['serviceaccounts', 'users'] : []),
+  ];
+  return [
+    ...(all.length === 0 ? [] : [{ apiGroups: [''], resources: all, verbs }]),
+    ...(users === undefined ? [] : [named('users', users)]),
+    ...(groups === undefined || usernameOnly ? [] : [named('groups', groups)]),
+    ...(usernameOnly
+      ? []
+      : [
+          {
+            apiGroups: [authentication],
+            resources: extra.includes('*') ? ['*'] : ['uids', ...userExtras(extra)],
+            verbs,
+          },
+        ]),
+  ];
+}
+
+/** The RBAC resources for these keys of a user's extra, each once. */
+export function userExtras(keys: readonly string[]): readonly string[] {
+  return [...new Set(keys)].toSorted().map((key) => `userextras/${key}`);
+}
