@@ -23,7 +23,7 @@ function hashOfSources(): string {
   const hash = createHash('sha256');
   const sources = globSync('**/*.{ts,tsx,css,html,svg}', {
     cwd: here,
-    exclude: (name) => /\.test\.ts$|^assets$/.test(name),
+    exclude: (name) => /\.test\.ts$|^assets/.test(name),
   });
   for (const file of sources.toSorted())
     hash
