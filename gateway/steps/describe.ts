@@ -75,7 +75,7 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
   if (surface.kind === 'index') {
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      'the index holds copies of objects and is watched over plain HTTP; ask the cluster itself, below /clusters/<name>/proxy',
+      'the index has only copies of objects and cannot upgrade a connection; send this request to the cluster itself, below /clusters/<name>/proxy',
     );
   }
   if (!allowed) {
