@@ -163,7 +163,7 @@ test('what cannot be answered is a Status that says why', async () => {
     [`${resources}/api/v1/pods?watch=1&resourceVersion=12`, 410, /not issued by this index/],
     [`${resources}/api/v1/pods?watch=1&resourceVersionMatch=NotOlderThan`, 422, /forbidden for a watch/],
     [`${resources}/api/v1/pods?watch=1&sendInitialEvents=true`, 422, /must be NotOlderThan/],
-    [`${resources}/api/v1/namespaces/shop/pods/one/log`, 405, /no subresources/],
+    [`${resources}/api/v1/namespaces/shop/pods/one/log`, 405, /without their subresources/],
     [`${resources}/api/v1/namespaces/shop/pods/one`, 405, /read only/, 'DELETE'],
     [`${resources}/api/v1/namespaces/shop/pods`, 405, /read only/, 'POST'],
     [`${collections}/any`, 400, /needs groups= or resources=/],
