@@ -171,7 +171,7 @@ test('what cannot be answered is a Status that says why', async () => {
     [`${collections}/mine`, 404, /not found/],
     [`${index}/facets?resource=pods.v1.`, 400, /by= is missing/],
     [`${index}/facets?by=cluster`, 400, /resource= is missing/],
-    [`${index}/query`, 405, /POSTed/],
+    [`${index}/query`, 405, /by POST, as a JSON document/],
     [`${index}/query?clusters=alpha`, 400, /\\"clusters\\" was given in the URL/, 'POST'],
     [`${index}/counts?resource=pods.a,b`, 404, /pods.a is not indexed/],
     [`${resources}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews`, 405, /each cluster’s to say/, 'POST'],
