@@ -44,7 +44,7 @@ export async function getClusters(flags: GetClustersFlags, terminal: Terminal): 
   }
   const table = await getJson(connection, clustersPath, acceptTable);
   if (table['kind'] !== 'Table') {
-    throw new Failure(`${connection.root} does not print tables`, 'Use -o json or -o yaml.');
+    throw new Failure(`${connection.root} does not answer with tables`, 'Use -o json or -o yaml.');
   }
   const text = printTable(table, { wide: flags.output === 'wide', nowMs: terminal.nowMs() });
   if (text === '') terminal.note('No resources found\n');

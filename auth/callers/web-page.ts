@@ -41,7 +41,7 @@ export function withoutAmbientCredentials(
     throw new GatewayError(
       'FORBIDDEN',
       `the request comes from a web page of another origin (${quoted(page)}; this is https://${authority}): ` +
-        'browsers add a client certificate by themselves, so from such pages only a bearer token is taken',
+        'browsers add a client certificate by themselves, so requests from such a page must have a bearer token',
     );
   }
   return { ...request, peerCertificates: [] };

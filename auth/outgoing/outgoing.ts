@@ -74,7 +74,7 @@ function shaped(user: User, { extra, usernameOnly }: OutgoingSettings): User {
     if (user.groups.includes(unauthenticatedGroup) && user.name !== anonymousName) {
       throw new GatewayError(
         'IDENTITY_REFUSED',
-        `with --impersonation-mode=username a user in ${unauthenticatedGroup} would become authenticated in the cluster`,
+        `with --impersonation-mode=username a user in ${unauthenticatedGroup} would become authenticated in the cluster, so the request was refused`,
       );
     }
     return makeUser({ name: user.name });

@@ -69,7 +69,8 @@ const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
     } else throw bad(`the gateway does not know the header ${JSON.stringify(header)}`);
   }
   if (!found) return null;
-  if (names.length > 1 || uids.length > 1) throw bad('Impersonate-User and Impersonate-Uid may each be sent once');
+  if (names.length > 1 || uids.length > 1)
+    throw bad('Impersonate-User or Impersonate-Uid was sent more than once; send one of each at most');
   const [name = ''] = names;
   if (name === '') throw bad('there is no user to impersonate: send Impersonate-User with a name');
   if (groups.includes('')) throw bad('an Impersonate-Group header is empty');

@@ -201,7 +201,11 @@ function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs:
   try {
     credential = readExecCredential(result.stdout, options.plan.apiVersion);
   } catch (error) {
-    throw fail(error instanceof GatewayError ? error.message : 'printed something unreadable');
+    throw fail(
+      error instanceof GatewayError
+        ? error.message
+        : 'printed an ExecCredential that the gateway could not read; run the plugin by hand and look at its output',
+    );
   }
   if (credential.expiresAtMs !== undefined && credential.expiresAtMs <= nowMs) {
     throw fail('returned a credential that has expired already');

@@ -50,7 +50,7 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   } catch (error) {
     // The error is not passed on as cause, because it may quote parts of the key.
     const code = (error as NodeJS.ErrnoException).code ?? 'bad PEM';
-    throw new GatewayError('CLUSTER_UNUSABLE', `${what}: the pair cannot be used (${code})`);
+    throw new GatewayError('CLUSTER_UNUSABLE', `${what}: the certificate and its key cannot be used (${code})`);
   }
   if (!belongs) throw new GatewayError('CLUSTER_UNUSABLE', `${what}: the key belongs to another certificate`);
   return { cert, key, expiresAtMs: leaf.validToDate.getTime() };

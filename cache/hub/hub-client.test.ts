@@ -108,14 +108,14 @@ test('a hub that is not there, not trusted or too slow is HUB_UNAVAILABLE with a
   ].map(({ code, message }) => {
     assert.equal(code, 'HUB_UNAVAILABLE');
     assert.ok(!message.includes('hub-token'));
-    return message.replaceAll(/:\d+ did/g, ' did');
+    return message.replaceAll(/:\d+ failed/g, ' failed');
   });
   assert.deepEqual(messages, [
-    'the hub https://127.0.0.1 did not answer: nothing within 0.05 s',
-    'the hub https://127.0.0.1 did not answer: its certificate is not signed by an authority we trust; correct the certificate-authority (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-    'the hub https://127.0.0.1 did not answer: nothing listens there (ECONNREFUSED)',
-    'the hub https://127.0.0.1 did not answer: its certificate is for other names; correct the server or set tls-server-name',
-    'the hub https://127.0.0.1 did not answer: nothing within 0.05 s',
+    'a request to the hub https://127.0.0.1 failed: it did not answer within 0.05 s',
+    'a request to the hub https://127.0.0.1 failed: its certificate is not signed by an authority that the gateway trusts; correct certificate-authority in the kubeconfig of the hub (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+    'a request to the hub https://127.0.0.1 failed: nothing listens there (ECONNREFUSED)',
+    'a request to the hub https://127.0.0.1 failed: its certificate is for other names; correct the server or set tls-server-name',
+    'a request to the hub https://127.0.0.1 failed: it did not answer within 0.05 s',
   ]);
 });
 
@@ -162,7 +162,7 @@ test('a hub that falls silent without closing anything ends the watches, and one
   assert.equal(ended, undefined);
   silent = true;
   await reading;
-  assert.match(String(ended), /nothing within 1.5 s/);
+  assert.match(String(ended), /it did not answer within 1.5 s/);
 });
 
 test('a 401 makes it read the credential again and ask once more, but only if that is another one', async (t) => {
@@ -206,7 +206,10 @@ test('when trust changes, requests under way end well, watches are opened anew a
   await until(() => hub.requests.includes('GET /slow'));
   const other = await makeTestAuthority('other');
   access = { ...access, tls: { ...access.tls, ca: other.ca }, transportKey: 'two' };
-  assert.match((await faultOf(client.request(get('/after')))).message, /not signed by an authority we trust/);
+  assert.match(
+    (await faultOf(client.request(get('/after')))).message,
+    /not signed by an authority that the gateway trusts/,
+  );
   await faultOf(drain(stream));
   answerSlow();
   assert.equal((await slow).body.toString(), 'done');

@@ -121,7 +121,7 @@ class HttpsHubClient implements HubClient {
       // The hub did not answer in time. Pooled idle connections may not reach it either, so the next request opens a
       // new one.
       this.#transport?.closeIdle();
-      limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
+      limit.abort(hubUnavailable(url, `it did not answer within ${call.timeoutMs / 1000} s`));
     };
     const timer = setTimeout(expire, call.timeoutMs);
     const leave = (): void => limit.abort(hubUnavailable(url, 'the request was cancelled'));

@@ -17,7 +17,7 @@ const untrusted = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNA
 
 /** A GatewayError HUB_UNAVAILABLE for the hub at `url`. `reason` is shown to users. */
 export function hubUnavailable(url: string, reason: string, cause?: unknown): GatewayError {
-  return new GatewayError('HUB_UNAVAILABLE', `the hub ${url} did not answer: ${reason}`, { cause });
+  return new GatewayError('HUB_UNAVAILABLE', `a request to the hub ${url} failed: ${reason}`, { cause });
 }
 
 /**
@@ -33,10 +33,11 @@ export function hubFault(url: string, error: unknown): GatewayError {
   const known = reasons.get(code);
   if (known !== undefined) return hubUnavailable(url, known, error);
   if (untrusted.test(code)) {
-    const advice = 'its certificate is not signed by an authority we trust; correct the certificate-authority';
+    const advice =
+      'its certificate is not signed by an authority that the gateway trusts; correct certificate-authority in the kubeconfig of the hub';
     return hubUnavailable(url, `${advice} (${code})`, error);
   }
-  return hubUnavailable(url, code === '' ? 'the request failed' : `the request failed (${code})`, error);
+  return hubUnavailable(url, code === '' ? 'see the log of the gateway' : `the system reported ${code}`, error);
 }
 
 /**

@@ -257,7 +257,7 @@ class HubSources {
       // The message may quote an object, so it goes to the log only. `problems()` shows the name of the error.
       onError?.(error);
       const kind = error instanceof Error ? error.name : 'fault';
-      const message = `its clusters stay as they were: what the hub has now could not be used (${kind}, see the log)`;
+      const message = `the gateway could not process what the hub has now, so it keeps the clusters that it read before; its log has the error (${kind})`;
       one.fault = { source: name, file: client.url, message, stale: true };
     }
   }

@@ -65,7 +65,7 @@ async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void>
       const missing = missingOf(readIndexStatus(status));
       const more = missing.length > namedClusters ? `\n… and ${missing.length - namedClusters} more` : '';
       throw new Failure(
-        `the index is not whole after ${flags.timeout} s`,
+        `the index is not complete after ${flags.timeout} s`,
         `What is missing: \n${missing.slice(0, namedClusters).join('\n')}${more}`,
       );
     }
@@ -87,7 +87,10 @@ function explainOperation(verb: string, operation: string): ExplainStatus {
     if (said === undefined || ![400, 403, 404].includes(status)) return explainStatus(status, body, connection);
     if (status === 403) {
       const rule = `${verb} of indexes/${operation} in search.portcullis.io`;
-      return new Failure(said, `It takes a rule that allows ${rule}: of the hub, or of --authorization-rules.`);
+      return new Failure(
+        said,
+        `Ask the operator for a rule that allows ${rule}, in RBAC of the hub or in --authorization-rules.`,
+      );
     }
     const isServed = !said.includes('could not find the requested resource');
     return new Failure(

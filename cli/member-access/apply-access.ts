@@ -63,7 +63,7 @@ function refusalOf(
   if (status === 403) {
     return new Failure(
       `${root} does not let this context apply ${name} (403)${reason}`,
-      `${before} It takes an administrator of the cluster: choose their context with --context, or leave out --apply and give them what is printed.`,
+      `${before} Only an administrator of the cluster can apply it: choose their context with --context, or leave out --apply and give them the printed objects.`,
     );
   }
   return new Failure(`${root} did not apply ${name} (${status})${reason}`, before);

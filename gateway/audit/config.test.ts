@@ -59,7 +59,7 @@ test('settings that record nothing, and wrong numbers, are reported with their f
     ],
     [
       { auditPolicyFile: '/p', auditWebhookConfigFile: '/w', auditWebhookBatchMaxSize: '0' },
-      /^--audit-webhook-batch-max-size: "0" is not a whole number from 1/,
+      /^--audit-webhook-batch-max-size: "0" is not a whole number of at least 1/,
     ],
     [
       { auditPolicyFile: '/p', auditWebhookConfigFile: '/w', auditWebhookMode: 'blocking-strict' },

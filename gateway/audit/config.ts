@@ -169,7 +169,7 @@ function numberOf(given: AuditInput, name: NumberName, least: number, fault: Fau
   const written = given[name] ?? auditDefaults[name];
   const value = typeof written === 'string' && !/^\d{1,9}$/.test(written) ? Number.NaN : Number(written);
   if (Number.isInteger(value) && value >= least) return value;
-  fault(flagOf(name), `"${written}" is not a whole number from ${least} on`);
+  fault(flagOf(name), `"${written}" is not a whole number of at least ${least}`);
   return least;
 }
 

@@ -73,7 +73,7 @@ function checkAuthority(cert: string, file: string): void {
     // The file is not a certificate. The error below says what to do.
   }
   throw new ConfigurationError([
-    { file, message: 'is no valid CA certificate: move it and ca.key away to have new ones made' },
+    { file, message: 'is not a valid CA certificate: move it and ca.key away, and the gateway makes new ones' },
   ]);
 }
 

@@ -77,10 +77,13 @@ test('a value that cannot be read is a fault of its flag', () => {
   const one = { name: 'a', resourceTypes: [{ resource: 'pods' }] };
   const twice = [one, one];
   for (const [given, expected] of [
-    [{ indexResources: ' ,' }, /--index-resources: names nothing/],
+    [{ indexResources: ' ,' }, /--index-resources: is empty/],
     [{ indexResources: 'Pods' }, /--index-resources: "Pods" is no resource/],
     [{ indexClusters: 'a in (' }, /--index-clusters: /],
-    [{ indexExclude: 'pods{labels=a}' }, /--index-exclude: "pods\{labels=a\}": in braces stand namespaces= or names=/],
+    [
+      { indexExclude: 'pods{labels=a}' },
+      /--index-exclude: "pods\{labels=a\}": only namespaces= or names= may stand in braces/,
+    ],
     [{ indexRules: [{ select: ['pods'] }] }, /indexRules: "pods" selects nothing/],
     [{ indexRules: [{ prune: 'pods{fields=kind}' }] }, /indexRules: .*"kind" is needed in every row/],
     [{ indexRules: [{ clusters: 'a in (', exclude: ['pods'] }] }, /indexRules: /],

@@ -121,9 +121,9 @@ export function readIndexConfig(
     return undefined;
   }
   if (resources?.length === 0)
-    fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
+    fault('--index-resources', 'is empty; give resources such as pods,deployments.apps, or "*", or "none"');
   if (store !== undefined && given.indexMaxBytes !== undefined)
-    fault('--index-max-bytes', 'is for SQLite: the disk of a database is bounded where the database runs');
+    fault('--index-max-bytes', 'works only with SQLite: limit the size of a PostgreSQL database in PostgreSQL');
   attempt('--index-resources', fault, () => parseResources(resources ?? []));
   attempt('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
   const rules = readRules(given, fault);

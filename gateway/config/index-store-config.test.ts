@@ -69,6 +69,6 @@ test('an address that cannot be used is refused before anything starts, without 
 test('settings that belong to the other store are refused', () => {
   refuses({ indexStorePasswordFile: 'password' }, /--index-store-password-file.* is for a database/);
   refuses({ indexStoreSchema: 'fleet' }, /--index-store-schema.* is for a database/);
-  refuses({ indexStore: url, indexMaxBytes: '2Gi' }, /--index-max-bytes.* is for SQLite/);
+  refuses({ indexStore: url, indexMaxBytes: '2Gi' }, /--index-max-bytes.* works only with SQLite/);
   refuses({ indexStore: url, indexStoreConnections: '1' }, /"1" is no number from 4 to 1000/);
 });

@@ -153,7 +153,7 @@ function parsed(body: Buffer, cluster: string, missing: Missing[]): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    const error = new GatewayError('MEMBER_BAD_RESPONSE', 'its discovery is not JSON', { cluster });
+    const error = new GatewayError('MEMBER_BAD_RESPONSE', 'its answer to discovery is not JSON', { cluster });
     missing.push(missingByError(cluster, error));
     return undefined;
   }

@@ -53,7 +53,7 @@ const longestWatchSeconds = 2_000_000;
 export function readFanoutQuery(query: string): FanoutQuery {
   const partial = queryValue(query, 'partial') ?? 'true';
   if (partial !== 'true' && partial !== 'false') {
-    throw new GatewayError('BAD_REQUEST', 'partial= is true (the default) or false');
+    throw new GatewayError('BAD_REQUEST', 'partial= must be true (the default) or false');
   }
   const limit = wholeNumber(query, 'limit');
   const timeoutSeconds = wholeNumber(query, 'timeoutSeconds');

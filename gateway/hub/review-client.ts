@@ -229,7 +229,7 @@ class Review implements ResponseHandler {
   #timedOut(): void {
     this.#call?.abort();
     this.#onSilence();
-    this.#fail(hubUnavailable(this.#url, `nothing within ${this.#timeoutMs / 1000} s`));
+    this.#fail(hubUnavailable(this.#url, `it did not answer within ${this.#timeoutMs / 1000} s`));
   }
 
   #fail(error: GatewayError): void {

@@ -92,7 +92,7 @@ export class AdmissionControl {
     this.#checkUser(entry);
     const member = this.#entries.cluster(cluster);
     if (this.#streams >= limits.streams) {
-      throw this.#refuse('streams', `too many streams are open at this gateway (${limits.streams}); ask again later`);
+      throw this.#refuse('streams', `too many streams are open at this gateway (${limits.streams}); try again later`);
     }
     if (entry.streams >= entry.maxStreams) {
       throw this.#refuse('streams', `too many streams of this user are open (${entry.maxStreams}); close some of them`);
@@ -100,7 +100,7 @@ export class AdmissionControl {
     if (cluster !== '' && member.streams >= limits.clusterStreams) {
       throw this.#refuse(
         'streams',
-        `too many streams to cluster "${cluster}" are open (${limits.clusterStreams}); ask again later`,
+        `too many streams to cluster "${cluster}" are open (${limits.clusterStreams}); try again later`,
         cluster,
       );
     }
@@ -180,10 +180,10 @@ export class AdmissionControl {
   ): Promise<undefined | typeof gone> {
     const { queued, queueTimeoutMs: timeoutMs } = this.#limits;
     if (this.#queued >= queued) {
-      throw this.#refuse('queue-full', 'too many requests wait for the gateway already; ask again', cluster);
+      throw this.#refuse('queue-full', 'too many requests wait in this gateway already; try again later', cluster);
     }
     if (entry.queued >= entry.maxQueued) {
-      throw this.#refuse('user-queue-full', 'too many requests of this user wait already; ask again', cluster);
+      throw this.#refuse('user-queue-full', 'too many requests of this user wait already; try again later', cluster);
     }
     this.#queued += 1;
     entry.queued += 1;
@@ -198,7 +198,7 @@ export class AdmissionControl {
       timedOut: () =>
         this.#refuse(
           'queue-timeout',
-          `the request waited ${timeoutMs / 1000} s and its turn did not come; ask again later`,
+          `the request waited ${timeoutMs / 1000} s and could not be started; try again later`,
           cluster,
         ),
     });

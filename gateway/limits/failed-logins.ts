@@ -163,7 +163,7 @@ function keyOf(connection: object | undefined): string | undefined {
 function tooManyLogins(): GatewayError {
   return new GatewayError(
     'TOO_MANY_REQUESTS',
-    'too many logins from this address or on this connection have failed or are being tried; ask again later',
+    'too many logins from this address or on this connection have failed or are being tried; try again later',
     { retryAfterSeconds: 1 },
   );
 }

@@ -44,7 +44,9 @@ export function startOutgoingStreams(
       stream.end(new GatewayError('IDENTITY_REFUSED', 'the identity rules have changed for this user; connect again'));
     } catch (error) {
       stream.end(
-        error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'no identity is known', { cause: error }),
+        error instanceof GatewayError
+          ? error
+          : new GatewayError('INTERNAL', 'the user as whom this stream runs could not be determined', { cause: error }),
       );
     }
   };

@@ -218,7 +218,7 @@ const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
   const value = queryValue(query, key)?.toLowerCase();
-  if (value === 'fal\u017fe') throw new GatewayError('BAD_REQUEST', `${key}= is neither true nor false`);
+  if (value === 'fal\u017fe') throw new GatewayError('BAD_REQUEST', `${key}= must be true or false`);
   return value !== undefined && value !== 'false' && value !== '0';
 }
 

@@ -91,7 +91,7 @@ export class SpanQueue implements SpanProcessor {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     try {
       this.#exporter.export(batch, ({ code, error }) =>
-        resolve(code === success ? undefined : (error ?? new Error('the collector took no spans'))),
+        resolve(code === success ? undefined : (error ?? new Error('the collector did not accept the spans'))),
       );
     } catch (error) {
       resolve(error instanceof Error ? error : new Error(String(error)));

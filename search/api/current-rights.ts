@@ -28,7 +28,7 @@ export const mostReadings = 5;
 
 /** Returns the error for a request during which the caller's rights changed {@link mostReadings} times. */
 export function restlessRights(): GatewayError {
-  return new GatewayError('INDEX_UNAVAILABLE', 'your rights change while the index is read: try again');
+  return new GatewayError('INDEX_UNAVAILABLE', 'your rights changed while the index was read; try again');
 }
 
 /**

@@ -111,7 +111,7 @@ function objects(cluster: string | undefined, group: string, version: string, pa
     const place = cluster === undefined ? '/clusters/<cluster>/proxy' : `/clusters/${cluster}/proxy`;
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      `the index holds copies of objects and no subresources; ask the cluster itself below ${place}`,
+      `the index has copies of objects, without their subresources; ask the cluster itself below ${place}`,
     );
   }
   return { ...asked, resource, name, namespace: isNamespaced ? rest[1] : undefined };

@@ -105,8 +105,8 @@ function requireOwn(version: string, store: OwnVersions): void {
 function notOwn(version: string): GatewayError {
   return new GatewayError(
     'EXPIRED',
-    `resource version ${/^[\w-]{1,40}$/.test(version) ? version : 'given'} is none of this index: items keep their cluster's, each replica has ` +
-      'its own, lists and bookmarks have the one to go on from; list again without it',
+    `resource version ${/^[\w-]{1,40}$/.test(version) ? version : 'given'} was not issued by this index: use that of a list or a bookmark ` +
+      'from this replica, not that of an object; or list again without it',
   );
 }
 

@@ -153,7 +153,7 @@ async function scopeOfOwners(
  * both.
  */
 export function unknownCluster(cluster: string): GatewayError {
-  return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" not found, or nothing you could ask it for`, {
+  return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" not found, or you may not read anything in it`, {
     kind: 'clusters',
     name: cluster,
   });

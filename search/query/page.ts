@@ -35,9 +35,7 @@ export function readPage(
   const wanted = readInteger('limit', parameters.text('limit') ?? oneValue(search.get('limit')));
   const limit = wanted === undefined || wanted <= 0 ? undefined : Math.min(wanted, maxLimit);
   const warnings =
-    wanted !== undefined && wanted > maxLimit
-      ? [`limit ${wanted} is more than the server gives at once: ${maxLimit} rows a page`]
-      : [];
+    wanted !== undefined && wanted > maxLimit ? [`limit ${wanted} is too high; a page has ${maxLimit} rows`] : [];
   const position = readContinue(parameters.text('continue'), oneValue(search.get('continue')));
   const withContinue = parameters.flag('withContinue') ?? flagValue(search.get('withContinue'));
   const isDecimal = position.offset !== undefined || (withContinue === true && position.continueToken === undefined);

@@ -127,7 +127,7 @@ export function jsonParameters(document: unknown): Parameters {
   const unknown = [...values.keys()].find((name) => !documentFields.has(name));
   if (unknown !== undefined)
     throw bad(
-      `${JSON.stringify(unknown.slice(0, 60))} is no field of a query document; there are ${[...documentFields].join(', ')}`,
+      `${JSON.stringify(unknown.slice(0, 60))} is not a field of a query document; the fields are ${[...documentFields].join(', ')}`,
     );
   const text = (name: string): string | undefined => {
     const value = values.get(name);

@@ -126,7 +126,7 @@ export class BodyBudget {
   /** The error that refuses a page which could have ended early, had the client asked for continue tokens. */
   tooManyForPage(): TooManyBodies {
     return new TooManyBodies(
-      `${this.#why()}, and this page needs more than ${this.#mostText()}: leave withContinue and a decimal continue away and go on with the token of each page, narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
+      `${this.#why()}, and this page needs more than ${this.#mostText()}: do not use withContinue or a number in continue=, but the continue token of each page, narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
     );
   }
 

@@ -186,5 +186,8 @@ function take(rest: (string | number)[], type: 'string' | 'number'): string | nu
 }
 
 function refuseCursor(): never {
-  throw new GatewayError('BAD_REQUEST', 'the continue token is of another order of rows: begin again without it');
+  throw new GatewayError(
+    'BAD_REQUEST',
+    'the continue token belongs to a list in another order; start again without it',
+  );
 }

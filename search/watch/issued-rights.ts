@@ -103,5 +103,5 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes'>): IssuedRigh
 }
 
 function changed(): GatewayError {
-  return new GatewayError('EXPIRED', 'what you may see has changed since then: list again and watch from there');
+  return new GatewayError('EXPIRED', 'your rights have changed since that list: list again and watch from there');
 }

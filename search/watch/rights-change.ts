@@ -125,6 +125,6 @@ async function* entriesUpTo(
 function tooMany(): GatewayError {
   return new GatewayError(
     'EXPIRED',
-    `what you may see has changed by more than ${mostRows} objects; list again and watch from there`,
+    `your rights have changed, which affects more than ${mostRows} objects; list again and watch from there`,
   );
 }

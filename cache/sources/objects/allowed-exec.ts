@@ -65,7 +65,7 @@ export function execRefusal(
   { allowExec, allowExecEnv }: AllowedExec,
 ): string | undefined {
   if (allowExec.length === 0)
-    return 'asks for an exec plugin: programs are not run for objects of a hub unless their command line is allowed; use a ServiceAccountToken';
+    return 'has an exec plugin, which the gateway runs for a cluster from the hub only if --allow-exec names its command line; use a ServiceAccountToken';
   const lines = allowExec.map(words).filter(([allowed]) => allowed === command);
   if (lines.length === 0)
     return 'asks for a command that is not allowed; the operator of the gateway can allow it with --allow-exec';

@@ -74,7 +74,7 @@ test('the cluster Argo CD runs in has no credential of its own, and ours is not 
 });
 
 test('identities of the pod of Argo CD are refused with a reason, even beside a token', () => {
-  const refused = /not used for objects of a hub; use a bearerToken/;
+  const refused = /cloud identities of Argo CD's pod; use a bearerToken/;
   assert.match(problemOf(configured({ awsAuthConfig: { clusterName: 'x' } })), refused);
   assert.match(problemOf(configured({ bearerToken: 't', execProviderConfig: { command: 'sh' } })), refused);
   assert.equal(only(configured({ bearerToken: 't', execProviderConfig: null })).problem, undefined);

@@ -120,6 +120,6 @@ function readConfig(json: string): Config {
 
 function foreign(field: string): Error {
   return unusable(
-    `data["config"] has ${field}: programs and cloud identities of Argo CD's pod are not used for objects of a hub; use a bearerToken or a client certificate`,
+    `data["config"] has ${field}: the gateway does not have the programs and cloud identities of Argo CD's pod; use a bearerToken or a client certificate`,
   );
 }

@@ -209,7 +209,7 @@ test('every Secret is listed, the oldest first; one that cannot be used is liste
 
 test('a Dynamic Secret without exec, and one whose command nobody allowed (CG-31)', () => {
   assert.match(problemOf(dynamic(''), { allowExec: ['echo'] }), /data\["exec"\] is missing/);
-  assert.match(problemOf(dynamic(answer({ token: 'x' }).exec)), /programs are not run for objects of a hub/);
+  assert.match(problemOf(dynamic(answer({ token: 'x' }).exec)), /only if --allow-exec names its command line/);
   assert.match(problemOf(dynamic({ command: '/bin/sh' }), { allowExec: ['echo'] }), /command that is not allowed/);
 });
 

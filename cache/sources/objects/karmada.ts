@@ -184,10 +184,10 @@ function proxyOf(url: unknown, headers: unknown): ProxyAddress | undefined {
   const pairs = Object.entries(headers).flatMap(([name, values]) => {
     const list = textField('a value of spec.proxyHeader', values).split(',');
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /^(?:host|content-length|transfer-encoding)$/i.test(name)) {
-      throw unusable('spec.proxyHeader has a name that cannot be sent');
+      throw unusable('spec.proxyHeader has a name that is not valid in HTTP');
     }
     return list.map((value): readonly [string, string] => {
-      if (!/^[\x20-\x7e]*$/.test(value)) throw unusable('spec.proxyHeader has a value that cannot be sent');
+      if (!/^[\x20-\x7e]*$/.test(value)) throw unusable('spec.proxyHeader has a value that is not valid in HTTP');
       return [name, value.trim()];
     });
   });

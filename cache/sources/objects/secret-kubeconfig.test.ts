@@ -200,11 +200,8 @@ test('nothing in it reads a file, runs a program, impersonates or goes out unpro
       kubeconfig({}, { 'client-certificate-data': base64(values.CERT), 'client-key': '/k' }),
       /names a file \(client-key\)/,
     ],
-    [
-      kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh' } }),
-      /asks for an exec plugin/,
-    ],
-    [kubeconfig({}, { token: 't', exec: { command: 'sh' } }), /asks for an exec plugin/],
+    [kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh' } }), /has an exec plugin/],
+    [kubeconfig({}, { token: 't', exec: { command: 'sh' } }), /has an exec plugin/],
     [kubeconfig({}, { 'auth-provider': { name: 'gcp' } }), /auth-provider/],
     [kubeconfig({}, { token: 't', as: 'admin' }), /impersonates/],
     [kubeconfig({}, { token: 't', username: 'a', password: 'b' }), /both a token and a password/],

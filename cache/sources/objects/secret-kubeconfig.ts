@@ -82,17 +82,17 @@ function refuseForeign(what: string, cluster: ClusterEntry, user: UserEntry): vo
   const [file] = files;
   if (file !== undefined) {
     throw unusable(
-      `${what} names a file (${file[0]}): files of the gateway are not read for objects of a hub; put the content into the kubeconfig`,
+      `${what} names a file (${file[0]}), which the gateway does not have: put the content of the file into the kubeconfig`,
     );
   }
   if (user.exec !== undefined) {
     throw unusable(
-      `${what} asks for an exec plugin: programs are not run for objects of a hub; use a token or a client certificate`,
+      `${what} has an exec plugin, which the gateway does not run for a cluster from the hub; use a token or a client certificate`,
     );
   }
 }
 
 /** Passed where a function to read files is expected. Refuses every file. */
 function refuseFile(): never {
-  throw unusable('files of the gateway are not read for objects of a hub');
+  throw unusable('a kubeconfig on the hub must not name files; put the content of the file into it');
 }

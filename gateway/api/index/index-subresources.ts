@@ -56,7 +56,7 @@ export function requireAllowed(info: RequestInfo, cluster: string, allowed: Allo
   if (allowed?.get(info.resource)?.has(info.subresource) === true) return;
   throw new GatewayError(
     'METHOD_NOT_ALLOWED',
-    `the index holds copies of objects and no subresources; ask the cluster itself below /clusters/${cluster}/proxy, or have ` +
+    `the index has copies of objects, without their subresources; ask the cluster itself below /clusters/${cluster}/proxy, or have ` +
       `${info.resource}/${info.subresource} forwarded with --allowed-proxy-subresources`,
   );
 }

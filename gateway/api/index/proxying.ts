@@ -71,7 +71,7 @@ function ownedObject({ isResource, verb, apiGroup, apiVersion, resource, namespa
     const what = isResource ? `${verb} is not supported on ${resource}` : 'only GET and HEAD are supported here';
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      `${what}: nothing says for which cluster it is; ask the cluster itself, below /clusters/<name>/proxy`,
+      `${what}: the request does not say which cluster it is for; send it to the cluster itself, below /clusters/<name>/proxy`,
       { kind: resource, group: apiGroup },
     );
   }
@@ -104,7 +104,7 @@ async function rewrittenBody(
   if (type !== 'application/json' || headerValue(headers, 'content-encoding') !== undefined) {
     throw new GatewayError(
       'UNSUPPORTED_MEDIA_TYPE',
-      'an update by this path is taken as application/json only; other forms go to the cluster itself, below /clusters/<name>/proxy',
+      'this path accepts updates as application/json only; send other formats to the cluster itself, below /clusters/<name>/proxy',
     );
   }
   return asInCluster(await readBody(inbound, mostObjectBytes), cluster);

@@ -54,14 +54,14 @@ export async function askMetrics(
   if (queryValue(query, 'clusters') !== undefined)
     throw new GatewayError(
       'BAD_REQUEST',
-      'clusters= chooses rows of the index; metrics come from the clusters themselves: choose them with clusterSelector=, a label selector',
+      'clusters= is only for the index, and metrics come from the clusters themselves: choose clusters with clusterSelector=, a label selector',
     );
   const surface = liveSurface('*', path);
   const info = requestInfo(method, surface.segments, query, false);
   if (info.verb !== 'get' && info.verb !== 'list')
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      'no cluster lets metrics of pods and nodes be watched: list them again',
+      'metrics of pods and nodes cannot be watched; list them again instead',
     );
   const access: ClusterAccess = {
     async mayReach({ name, uid, labels }) {

@@ -101,7 +101,7 @@ function withVersion(body: Buffer, from: string, to: string): Buffer {
   try {
     return Buffer.from(`${JSON.stringify(versioned(JSON.parse(body.toString('utf8')), from, to))}\n`);
   } catch {
-    throw new GatewayError('HUB_UNAVAILABLE', 'the hub answered something that is no JSON');
+    throw new GatewayError('HUB_UNAVAILABLE', 'the hub answered something that is not JSON');
   }
 }
 

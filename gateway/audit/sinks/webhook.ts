@@ -180,7 +180,8 @@ export class AuditWebhook implements AuditSink {
   }
 
   #keep(lines: readonly string[]): void {
-    if (!this.#toSpool(lines)) this.#options.events.lost(lines.length, new Error('the audit spool takes nothing'));
+    if (!this.#toSpool(lines))
+      this.#options.events.lost(lines.length, new Error('the audit spool accepts no more events'));
   }
 
   #pump(): void {

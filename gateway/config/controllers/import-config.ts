@@ -39,7 +39,7 @@ export function readImportConfig(given: ImportInput, fault: Fault): ImportConfig
       ['--clusterpedia-namespace', clusterpediaNamespace],
       ['--sharding-name', shardingName],
     ] as const)
-      if (value !== undefined) fault(flag, 'goes with --import-policies');
+      if (value !== undefined) fault(flag, 'is only used with --import-policies: add that flag, or remove this one');
     return undefined;
   }
   const namespace = clusterpediaNamespace ?? defaultClusterpediaNamespace;

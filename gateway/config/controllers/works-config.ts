@@ -88,7 +88,8 @@ const flags = [
  */
 export function readWorksConfig(given: WorksInput, inPodHub: boolean, fault: Fault): WorksConfig | undefined {
   if (given.executeWorks !== true) {
-    for (const [flag, key] of flags) if (given[key] !== undefined) fault(flag, 'goes with --execute-works');
+    for (const [flag, key] of flags)
+      if (given[key] !== undefined) fault(flag, 'is only used with --execute-works: add that flag, or remove this one');
     return undefined;
   }
   const { worksHubUrl: hubUrl, worksAgentId: agentId } = given;

@@ -81,12 +81,12 @@ export interface ObjectMark {
  * objects as a List does
  */
 export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
-  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no object');
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is not an object');
   const own = membersOf(bytes, at);
   refuseList(bytes, own.get('items'));
   const metadata = own.get('metadata');
   if (metadata === undefined) return [];
-  if (bytes[metadata.start] !== byte.openObject) throw new MalformedAnswer('an object with metadata that is none');
+  if (bytes[metadata.start] !== byte.openObject) throw new MalformedAnswer('an object whose metadata is not an object');
   const members = membersOf(bytes, metadata.start);
   const added: string[] = [];
   const edits: Edit[] = [];
@@ -120,7 +120,8 @@ function refuseList(bytes: Buffer, items: Span | undefined): void {
   if (items === undefined) return;
   for (const { start } of elementsOf(bytes, items.start)) {
     const members = membersOf(bytes, start);
-    if (members.has('metadata') || members.has('items')) throw new MalformedAnswer('a list in the place of an object');
+    if (members.has('metadata') || members.has('items'))
+      throw new MalformedAnswer('a list where an object was expected');
   }
 }
 

@@ -174,9 +174,13 @@ export class ListOutput {
     const { isTable, columns } = this.#shape!;
     const { name } = list.cluster;
     if (list.isTable !== isTable) {
-      throw new GatewayError('MEMBER_BAD_RESPONSE', `cluster "${name}" answered in another form than the others`, {
-        cluster: name,
-      });
+      throw new GatewayError(
+        'MEMBER_BAD_RESPONSE',
+        `cluster "${name}" answered in another format than the other clusters`,
+        {
+          cluster: name,
+        },
+      );
     }
     const order = isTable ? cellOrder(list.columns, columns) : undefined;
     let count = 0;

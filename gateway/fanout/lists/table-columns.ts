@@ -70,7 +70,7 @@ export function cellOrder(own: Columns, merged: Columns): CellOrder {
  */
 export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
   const at = skipSpace(bytes, 0);
-  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no row');
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is not a row');
   const members = membersOf(bytes, at);
   const cells = members.get('cells');
   const object = members.get('object');

@@ -122,7 +122,7 @@ function allowedOffset(offset = 0, maxOffset: number): number {
   if (offset <= maxOffset) return offset;
   throw new GatewayError(
     'BAD_REQUEST',
-    `continue is more than ${maxOffset} rows; go on with the token of a page instead`,
+    `continue is more than ${maxOffset} rows; use the continue token of the page before instead`,
   );
 }
 
@@ -145,7 +145,7 @@ function requireExact({ exact }: ListVersion, { resourceVersion }: Page): void {
   if (exact === undefined || exact === resourceVersion) return;
   throw new GatewayError(
     'EXPIRED',
-    `The resourceVersion for the provided list is too old: the index has only the state of now (${resourceVersion})`,
+    `The resourceVersion for the provided list is too old: the index has only the current state (${resourceVersion})`,
   );
 }
 

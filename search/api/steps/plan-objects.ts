@@ -82,7 +82,8 @@ export async function planWatch(
   requireWatchable(request, asked.query);
   const start = readWatchStart(parameters, dependencies.store);
   const form = oneForm(request, parameters);
-  if (form.as === 'PartialObjectMetadataList') throw new GatewayError('NOT_ACCEPTABLE', 'a watch has no such form');
+  if (form.as === 'PartialObjectMetadataList')
+    throw new GatewayError('NOT_ACCEPTABLE', 'a watch cannot be answered in a format that the Accept header allows');
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   return { ...plan, query, form, start };
 }
@@ -92,11 +93,12 @@ export async function planWatch(
  * @throws GatewayError METHOD_NOT_ALLOWED for another method than GET, BAD_REQUEST for owners that may change
  */
 export function requireWatchable(request: IndexRequest, { owner }: ListQuery): void {
-  if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  if (request.inbound.method !== 'GET')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch must be requested by GET');
   if (owner === undefined || (owner.uid !== undefined && owner.seniority === 0)) return;
   throw new GatewayError(
     'BAD_REQUEST',
-    'a watch by owner needs ownerUID of the direct owner: who owns what may change',
+    'a watch can select by ownerUID of the direct owner only; the other ways to name an owner are for lists',
   );
 }
 
@@ -164,5 +166,5 @@ function includeObject(parameters: Parameters): IncludeObject {
   const include = parameters.text('includeObject');
   if (include === undefined) return 'Metadata';
   if (include === 'None' || include === 'Metadata' || include === 'Object') return include;
-  throw new GatewayError('BAD_REQUEST', 'includeObject is None, Metadata or Object');
+  throw new GatewayError('BAD_REQUEST', 'includeObject must be None, Metadata or Object');
 }

@@ -43,7 +43,7 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
 function refuseForeignToken(parameters: Parameters): void {
   const token = parameters.text('continue');
   if (token === undefined || isContinueToken(token) || /^\+?\d{1,15}$/.test(token)) return;
-  throw new GatewayError('EXPIRED', 'the continue token is none of this index; start again without it');
+  throw new GatewayError('EXPIRED', 'the continue token was not issued by this index; start again without it');
 }
 
 /**

@@ -23,12 +23,12 @@ const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
  */
 export async function readPosted(request: IndexRequest): Promise<PostedQuestion> {
   if (request.inbound.method !== 'POST')
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'a query is POSTed, as a JSON document');
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'send a query by POST, as a JSON document');
   const misplaced = urlParameters(request.query.slice(1)).names.find((name) => !clientParameters.has(name));
   if (misplaced !== undefined)
     throw new GatewayError(
       'BAD_REQUEST',
-      `${JSON.stringify(misplaced.slice(0, 60))} stands in the URL; a query has all of it in its document`,
+      `${JSON.stringify(misplaced.slice(0, 60))} was given in the URL; put all parameters of a query into its JSON document`,
     );
   request.form(['']);
   const parameters = jsonParameters(await request.body());
@@ -50,7 +50,7 @@ export function readValues(
   const by = readBy(byText);
   const wanted = readLimit(parameters.text('limit'));
   const limit = Math.min(wanted, mostValues);
-  const warnings = wanted > limit ? [`limit ${wanted} is more than the server gives at once: ${limit} values`] : [];
+  const warnings = wanted > limit ? [`limit ${wanted} is too high; the answer has ${limit} values`] : [];
   const prefix = parameters.all('prefix')[0] ?? '';
   return { kind, types, by, byText, prefix, limit, warnings, parameters, asked };
 }

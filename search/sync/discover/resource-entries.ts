@@ -47,7 +47,7 @@ function parseBraces(entry: string, text: string, keys: readonly BraceKey[]): Re
     if (key === undefined || value === '' || found.has(key)) {
       const allowed = keys.map((each) => `${each}=`);
       const shown = [allowed.slice(0, -1).join(', '), ...allowed.slice(-1)].filter((each) => each !== '').join(' or ');
-      throw new Error(`"${entry}": in braces stand ${shown}, divided by ";"`);
+      throw new Error(`"${entry}": only ${shown} may stand in braces, separated by ";"`);
     }
     found.set(key, value);
   }

@@ -75,7 +75,8 @@ export function makeDocumentReader(options: DocumentOptions): DocumentReader {
     const namespace = text('namespace') ?? '';
     const name = text('name') ?? '';
     if (name === '') throw new MalformedAnswer('an object without name');
-    if ((namespace !== '') !== type.namespaced) throw new MalformedAnswer('an object outside of the scope of its type');
+    if ((namespace !== '') !== type.namespaced)
+      throw new MalformedAnswer('an object that has a namespace and should have none, or the other way round');
     return {
       namespace,
       name,

@@ -121,7 +121,7 @@ function makeHead(maxBytes: number): Head {
   return {
     take(bytes) {
       size += bytes.length;
-      if (size > maxBytes) throw new MalformedAnswer('a list with an endless head');
+      if (size > maxBytes) throw new MalformedAnswer('a list whose metadata is too long');
       if (bytes.length > 0) taken.push(bytes);
     },
     beginString() {
@@ -180,7 +180,7 @@ function readHead(bytes: Buffer): ListHead {
     throw malformed();
   }
   if (typeof value !== 'object' || value === null || !('metadata' in value))
-    throw new MalformedAnswer('text that is no list');
+    throw new MalformedAnswer('text that is not a list');
   const { kind, apiVersion, metadata, items = [] } = value as Readonly<Record<string, unknown>>;
   const {
     resourceVersion,

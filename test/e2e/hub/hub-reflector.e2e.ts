@@ -210,7 +210,7 @@ test('a line that is dead without a sign of it is noticed, and what it kept back
   await remove(`${clustersPath}/came`);
   await remove(`${secretsPath}/came`);
   await eventually('the silence is told', () =>
-    handle.problems().some(({ message }) => message.includes('nothing within')),
+    handle.problems().some(({ message }) => message.includes('did not answer within')),
   );
   assert.equal(hostOf('one'), 'moved.example');
   relay.set('open');

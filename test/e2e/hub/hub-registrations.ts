@@ -219,7 +219,7 @@ function vcluster(): Registration {
         }),
       ),
     ],
-    complaint: /^InvalidConfiguration Secret team-x\/vc-virtual: .*asks for an exec plugin/,
+    complaint: /^InvalidConfiguration Secret team-x\/vc-virtual: .*has an exec plugin/,
     paths: [secretPath('team-x', 'vc-virtual')],
     rest: [],
   };

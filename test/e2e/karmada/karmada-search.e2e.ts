@@ -300,12 +300,15 @@ test("resourceVersions and continue tokens of Karmada's own search are answered 
   for (const path of [proxying, cache]) {
     assert.match(
       await refused(carol, `${path}${configMaps}?continue=${token}`),
-      /continue token is none of this index/,
+      /continue token was not issued by this index/,
     );
-    assert.match(await refused(carol, `${path}${configMaps}?resourceVersion=${version}`), /is none of this index/);
+    assert.match(
+      await refused(carol, `${path}${configMaps}?resourceVersion=${version}`),
+      /was not issued by this index/,
+    );
     assert.match(
       await refused(carol, `${path}${configMaps}?watch=1&resourceVersion=${version}`),
-      /is none of this index/,
+      /was not issued by this index/,
     );
   }
   const zero = await raw(carol, `${proxying}${configMaps}?resourceVersion=0`);

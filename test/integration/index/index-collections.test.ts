@@ -108,8 +108,8 @@ test('what cannot be watched is refused with the reason', async () => {
   for (const [path, status, message] of [
     ['?watch=1', 405, /watch one of them/],
     ['/none?watch=1', 404, /none.*not found/],
-    ['/mine?watch=1&ownerName=x', 400, /needs ownerUID of the direct owner/],
-    ['/mine?watch=1&resourceVersion=5', 410, /none of this index/],
+    ['/mine?watch=1&ownerName=x', 400, /by ownerUID of the direct owner only/],
+    ['/mine?watch=1&resourceVersion=5', 410, /not issued by this index/],
     ['/any?watch=1', 400, /needs groups= or resources=/],
     ['/mine?watch=1&sendInitialEvents=true', 422, /NotOlderThan/],
   ] as const) {

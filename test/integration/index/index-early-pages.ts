@@ -74,8 +74,8 @@ export function testEarlyPages(site: () => IndexSite): void {
 
   test('what cannot be answered without a token is refused, not shortened', async () => {
     const refusals: readonly (readonly [string, RegExp])[] = [
-      [`${native}?${query}&limit=4&continue=0`, /leave withContinue and a decimal continue away/],
-      [`${native}?${query}&limit=4&withContinue=false`, /go on with the token of each page/],
+      [`${native}?${query}&limit=4&continue=0`, /do not use withContinue or a number in continue=/],
+      [`${native}?${query}&limit=4&withContinue=false`, /but the continue token of each page/],
       [`${index}/counts?resource=configmaps&${query}`, /narrow the query by cluster, namespace, name or label/],
       [`${index}/facets?resource=configmaps&by=cluster&${query}`, /more than 3 of them/],
       [`${index}/facets?resource=configmaps&by=data.phase&${query}`, /more than 3 of them/],

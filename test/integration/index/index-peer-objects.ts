@@ -233,7 +233,7 @@ export function testObjectCases(site: () => IndexSite): void {
     }
     const bad = await get(`${apps}/deployments?includeObject=Half`, asTable);
     assert.equal(bad.status, 400);
-    assert.match(bad.text, /includeObject is None, Metadata or Object/);
+    assert.match(bad.text, /includeObject must be None, Metadata or Object/);
     const other = { accept: 'application/json;as=Table;v=v2;g=meta.k8s.io' };
     assert.equal((await get(`${apps}/deployments`, other)).status, 406);
   });

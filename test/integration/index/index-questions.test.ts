@@ -94,13 +94,13 @@ test('a limit of facets and values is one of values, and its Warning says so; a 
   for (const part of ['facets', 'values']) {
     const answer = await site.ask(`${index}/${part}?${configMaps}&by=name&limit=99999`);
     assert.equal(answer.status, 200, answer.text);
-    assert.equal(warningOf(answer), '299 - "limit 99999 is more than the server gives at once: 1000 values"');
+    assert.equal(warningOf(answer), '299 - "limit 99999 is too high; the answer has 1000 values"');
     const fitting = await site.ask(`${index}/${part}?${configMaps}&by=name&limit=1000`);
     assert.equal(warningOf(fitting), '');
   }
   assert.equal(warningOf(await site.ask(`${index}/counts?${configMaps}&limit=99999`)), '');
   const listed = await site.ask(`${proxy}/api/v1/configmaps?limit=99999`);
-  assert.match(warningOf(listed), /limit 99999 is more than the server gives at once: 5000 rows a page/);
+  assert.match(warningOf(listed), /limit 99999 is too high; a page has 5000 rows/);
 });
 
 test('one object by its name is answered whatever selectors say, as Clusterpedia and kube-apiserver do', async () => {

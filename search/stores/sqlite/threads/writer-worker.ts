@@ -47,7 +47,7 @@ function open(): { readonly index: IndexFile; readonly writer: Writer } | undefi
 }
 
 function fail(): never {
-  throw new Error('a new index is damaged as soon as it is made: the disk cannot be trusted');
+  throw new Error('a new index was damaged right after it was made: check the disk');
 }
 
 function turn(): void {

@@ -201,7 +201,10 @@ test('the status shows clusters, replicas and the database, to whom a rule allow
   const refused = await sh('portcullis index status', {}, bob);
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /User "bob" cannot get resource "indexes\/status"/);
-  assert.match(refused.stderr, /It takes a rule that allows get of indexes\/status in search\.portcullis\.io/);
+  assert.match(
+    refused.stderr,
+    /Ask the operator for a rule that allows get of indexes\/status in search\.portcullis\.io/,
+  );
   const shards = /^portcullis_index_shards (\d+)$/m.exec(
     await (await fetch(`${gateways[0]!.opsUrl}/metrics`)).text(),
   )![1];
