@@ -35,7 +35,7 @@ import { go, goTuned } from './targets/go-proxy.ts';
 import { haproxy } from './targets/haproxy.ts';
 import { kubectlProxy } from './targets/kubectl-proxy.ts';
 import { nginx } from './targets/nginx.ts';
-import { portcullis } from './targets/portcullis.ts';
+import { otherCheckout, portcullis } from './targets/portcullis.ts';
 import type { Target } from './targets/target.ts';
 
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy, kubectlProxy];
@@ -89,9 +89,10 @@ async function main(argv: readonly string[]): Promise<number> {
 
 async function runAll(options: Options, site: Site, loadBinary: string, argv: readonly string[]): Promise<number> {
   const startedAt = new Date();
-  const wanted = allTargets.filter(({ name }) =>
+  const chosen = allTargets.filter(({ name }) =>
     options.targets.length === 0 ? !onDemand.has(name) : options.targets.includes(name),
   );
+  const wanted = options.against === undefined ? chosen : [...chosen, otherCheckout(options.against)];
   const installed: Target[] = [];
   for (const target of wanted) {
     if ((await target.version()) === undefined) progress(`${target.name}: not installed`);
@@ -130,7 +131,7 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
     quick: options.quick,
     generatorCeiling: await measureCeiling(bench),
     notInstalled: wanted.filter((target) => !installed.includes(target)).map(({ name }) => name),
-    checks: options.quick ? [] : evaluate(samples, ran, options.seed),
+    checks: options.quick ? [] : evaluate(samples, ran, options.seed, options.against !== undefined),
     samples,
   };
   await publish(report, lanes, options);

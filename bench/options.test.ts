@@ -36,6 +36,10 @@ test('numbers must be positive, and whole where they count something', () => {
   assert.equal(parse('--seconds', '0.5').seconds, 0.5);
 });
 
+test('another checkout is named by its folder', () => {
+  assert.deepEqual([parse().against, parse('--against', '/src/before').against], [undefined, '/src/before']);
+});
+
 test('figures of a quick run never reach the documentation', () => {
   assert.throws(() => parse('--quick', '--write-docs'), UsageError);
 });

@@ -15,6 +15,8 @@ export interface Options {
   /** Names of programs to measure; empty when none was given, which means all that run by default. */
   readonly targets: readonly string[];
   readonly rounds: number;
+  /** Another checkout of this repository, whose gateway is measured too; undefined for none. */
+  readonly against: string | undefined;
   /** Length of one sample of requests, in seconds; undefined for the scenario's own length. */
   readonly seconds: number | undefined;
   readonly member: 'kube-apiserver' | 'stub';
@@ -35,6 +37,7 @@ export const usage = `npm run bench -- [SCENARIO…] [options]
   --scenario NAME    only this one (repeatable), the same as SCENARIO
   --target NAME      only this one (repeatable); go-tuned and kubectl-proxy run only when named
   --all              every scenario: without it those that take long or start control planes run only when named
+  --against DIR      measure the gateway of another checkout, too, as other: what has a change cost?
   --rounds N         paired rounds, default 24; a check needs at least ${minimumRounds}
   --seconds N        length of one request sample, default 1 (one connection) or 2
   --backend KIND     kube-apiserver (default; built once) or stub
@@ -65,6 +68,7 @@ export function parseOptions(
     all: values.all === true,
     scenarios: chosen('--scenario', [...(values.scenario ?? []), ...positionals], known.scenarios),
     targets: chosen('--target', values.target, known.targets),
+    against: values.against === undefined ? undefined : path.resolve(values.against),
     rounds: positive('--rounds', values.rounds) ?? (quick ? 2 : 24),
     seconds: positive('--seconds', values.seconds),
     member,
@@ -84,6 +88,7 @@ function parse(argv: readonly string[]) {
         all: { type: 'boolean' },
         scenario: { type: 'string', multiple: true },
         target: { type: 'string', multiple: true },
+        against: { type: 'string' },
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         backend: { type: 'string' },

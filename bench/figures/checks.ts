@@ -107,9 +107,30 @@ export const checks: readonly Check[] = [
   ...dataPathChecks,
 ];
 
-/** Evaluates the limits of all scenarios that were run. */
-export function evaluate(samples: readonly Sample[], ran: readonly string[], seed: number): CheckResult[] {
-  return checks
+/** What a change may cost against another checkout: as much as the noise of a machine with other work. */
+const againstOther: readonly Check[] = ['get-1', 'get-16', 'get-64'].flatMap((scenario) =>
+  (['h1', 'h2'] as const).map((protocol) =>
+    ratioCheck(
+      scenario,
+      'cpuUs',
+      `CPU per request, ${protocol}, against the other checkout`,
+      [`portcullis-${protocol}`, `other-${protocol}`],
+      1.05,
+    ),
+  ),
+);
+
+/**
+ * Evaluates the limits of all scenarios that were run.
+ * @param hasOther whether the gateway of another checkout was measured, too
+ */
+export function evaluate(
+  samples: readonly Sample[],
+  ran: readonly string[],
+  seed: number,
+  hasOther = false,
+): CheckResult[] {
+  return [...checks, ...(hasOther ? againstOther : [])]
     .filter((check) => ran.includes(check.scenario))
     .map((check) => {
       const estimate = measure(check, samples, seed);

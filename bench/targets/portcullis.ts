@@ -6,24 +6,33 @@ import path from 'node:path';
 import type { Site } from '../site.ts';
 import { freePort, startGateway, type RunningTarget, type Target } from './target.ts';
 
-const root = path.join(import.meta.dirname, '..', '..');
+const ownRoot = path.join(import.meta.dirname, '..', '..');
 
-export const portcullis: Target = {
-  name: 'portcullis',
-  title: 'Portcullis',
-  protocols: ['h1', 'h2'],
-  version: async () => {
-    const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
-      readonly version: string;
-    };
-    return `${manifest.version} on Node ${process.version}`;
-  },
-  start: (site, _progress, watches) => {
-    const bounds = ['--max-cluster-streams', '--max-user-streams'];
-    const args = watches === undefined ? [] : bounds.flatMap((flag) => [flag, String(watches)]);
-    return startPortcullis(site, site.member.kubeconfigFile, { args });
-  },
-};
+export const portcullis = targetIn(ownRoot, 'portcullis', 'Portcullis');
+
+/** Portcullis of another checkout of this repository, such as the one before a change. */
+export function otherCheckout(root: string): Target {
+  return targetIn(root, 'other', `Portcullis of ${root}`);
+}
+
+function targetIn(root: string, name: 'portcullis' | 'other', title: string): Target {
+  return {
+    name,
+    title,
+    protocols: ['h1', 'h2'],
+    version: async () => {
+      const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
+        readonly version: string;
+      };
+      return `${manifest.version} on Node ${process.version}`;
+    },
+    start: (site, _progress, watches) => {
+      const bounds = ['--max-cluster-streams', '--max-user-streams'];
+      const args = watches === undefined ? [] : bounds.flatMap((flag) => [flag, String(watches)]);
+      return startPortcullis(site, site.member.kubeconfigFile, { args, root });
+    },
+  };
+}
 
 /** Starts `portcullis serve` with a kubeconfig; resolves when `readyPath` is answered with 200. */
 export async function startPortcullis(
@@ -33,6 +42,8 @@ export async function startPortcullis(
     readonly readyPath?: string;
     readonly nodeArgs?: readonly string[];
     readonly args?: readonly string[];
+    /** The checkout whose program is started; this one unless said. */
+    readonly root?: string;
   } = {},
 ): Promise<RunningTarget> {
   const port = await freePort();
@@ -40,7 +51,7 @@ export async function startPortcullis(
   const dataDir = await mkdtemp(path.join(site.dir, 'data-'));
   const args = [
     ...(options.nodeArgs ?? []),
-    path.join(root, 'bin', 'portcullis.mjs'),
+    path.join(options.root ?? ownRoot, 'bin', 'portcullis.mjs'),
     'serve',
     '--listen',
     `127.0.0.1:${port}`,

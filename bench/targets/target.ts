@@ -17,6 +17,7 @@ import { userHeaders, type Site } from '../site.ts';
 export type TargetName =
   | 'direct'
   | 'portcullis'
+  | 'other'
   | 'express'
   | 'go'
   | 'go-tuned'

@@ -185,7 +185,7 @@ describe('conditions that only bodies answer', () => {
   test('a page that cannot go on by cursor is refused, where it would read more', async () => {
     const toToken = {
       code: 'BAD_REQUEST',
-      message: /^"spec\.a" is not indexed.*leave withContinue.*token of each page.*narrow/,
+      message: /^"spec\.a" is not indexed.*do not use withContinue.*the continue token of each page.*narrow/,
     };
     await assert.rejects(() => list(wanted, { limit: 3, overBudget: 'refuse' }), toToken);
     await assert.rejects(() => list(wanted, { limit: 1, offset: 2, overBudget: 'end' }), toToken);
