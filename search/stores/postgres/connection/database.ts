@@ -50,11 +50,13 @@ export const byIndexOnly = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan', 'm
 /** A connection for reading. The texts are as for {@link runScript}. */
 export interface ReadSession {
   /**
-   * Begins a transaction that sees the database at one moment (REPEATABLE READ), and runs the text in it. A transaction
-   * that is still open is rolled back. Parallel workers are off, because those of one question would slow down others.
-   * @returns what all statements have answered, those of the text last
+   * Begins a transaction that sees the database at one moment (REPEATABLE READ), and runs the statements in it. A
+   * transaction that is still open is rolled back. Parallel workers are off, because those of one question would slow
+   * down others.
+   * @param first a query with one row, which names its tables with their schema
+   * @returns what `first` and each of the other statements have answered
    */
-  readonly begin: (text: string) => Promise<readonly Answered[]>;
+  readonly begin: (first: string, ...texts: readonly string[]) => Promise<readonly Answered[]>;
   readonly run: (text: string) => Promise<readonly Answered[]>;
   /** The function that reads a value in text format. @param type number of the value's type */
   readonly readerOf: (type: number) => (value: string) => unknown;
@@ -133,14 +135,16 @@ export class Database {
 
   #sessionOf(client: PoolClient): ReadSession {
     // One statement sets all: each SET would be answered by a message of its own.
-    const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT
-      set_config('search_path', ${escapeLiteral(this.schema)}, true), set_config('jit', 'off', true),
+    const settings = `set_config('search_path', ${escapeLiteral(this.schema)}, true), set_config('jit', 'off', true),
       set_config('statement_timeout', '${this.statementTimeoutMs}', true),
-      set_config('max_parallel_workers_per_gather', '0', true);`;
+      set_config('max_parallel_workers_per_gather', '0', true)`;
     return {
-      begin: async (text) => {
-        const isOpen = client.getTransactionStatus() !== 'I';
-        return runScript(client, `${isOpen ? 'ROLLBACK;' : ''} ${begin} ${text}`);
+      begin: async (first, ...texts) => {
+        const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+        const all = [begin, `SELECT first.*, ${settings} FROM (${first}) first`, ...texts];
+        if (client.getTransactionStatus() !== 'I') all.unshift('ROLLBACK');
+        const answered = await runScript(client, all.join('; '));
+        return answered.slice(-1 - texts.length);
       },
       run: (text) => runScript(client, text),
       readerOf: (type) => parsers.getTypeParser(type, 'text'),

@@ -38,11 +38,14 @@ export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Re
     versions: (incarnation, type) => inSnapshot((snapshot) => storedVersions(snapshot, incarnation, type)),
     list: (query, scope, page) => readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits }),
     count: (query, scope, over) =>
-      inSnapshot(async (snapshot) => {
-        const budget = new BodyBudget(query.types, bodyLimits);
-        const count = await countRows(snapshot, questionOf(query, scope), { budget, over });
-        return { count, ...seen(await snapshot.moment()) };
-      }),
+      inSnapshot(
+        async (snapshot) => {
+          const budget = new BodyBudget(query.types, bodyLimits);
+          const count = await countRows(snapshot, questionOf(query, scope), { budget, over });
+          return { count, ...seen(await snapshot.moment()) };
+        },
+        { isShort: isPlain(query) && query.types.length === 1 },
+      ),
     facets: (query, scope, by, limit) =>
       inSnapshot(async (snapshot) => {
         const counts = await readFacets(snapshot, { ...questionOf(query, scope), by }, limit, bodyLimits);
@@ -63,6 +66,16 @@ function questionOf(query: ListQuery, { grants }: RowScope): Question {
   return { query, grants };
 }
 
+/** Whether one statement probably reads the whole page. */
+function isShort(query: ListQuery, { limit, withRemaining = false }: PageRequest): boolean {
+  return limit !== undefined && !withRemaining && query.types.length === 1 && isPlain(query);
+}
+
+/** Whether the query has no conditions for which terms or owners are looked up first. */
+function isPlain({ labels, fields, text, anyOf, owner }: ListQuery): boolean {
+  return owner === undefined && [labels, fields, text, anyOf].every((conditions) => conditions.length === 0);
+}
+
 interface PageOptions {
   readonly seen: (moment: Moment) => ReadPoint;
   readonly bodyLimits: BodyLimits | undefined;
@@ -74,12 +87,16 @@ async function readPage(
   request: PageRequest,
   { seen, bodyLimits }: PageOptions,
 ): Promise<Page> {
-  const read = await inSnapshot(async (snapshot) => {
-    const keys = await readKeys(snapshot, question, request, bodyLimits);
-    const moment = await snapshot.moment();
-    const first = await readBodies(snapshot, keys.ids, moment.sequence);
-    return { ...keys, sequence: moment.sequence, point: seen(moment), first };
-  });
+  const read = await inSnapshot(
+    async (snapshot) => {
+      const keys = await readKeys(snapshot, question, request, bodyLimits);
+      const moment = await snapshot.moment();
+      const { first: rows, ids } = keys;
+      const first = rows.length > 0 ? { rows, done: rows.length } : await readBodies(snapshot, ids, moment.sequence);
+      return { ...keys, sequence: moment.sequence, point: seen(moment), first };
+    },
+    { isShort: isShort(question.query, request) },
+  );
   const { ids, sequence, first, next, remaining, warnings, point } = read;
   const more = (rest: PageRows): Promise<BodyChunk> => inSnapshot((snapshot) => readBodies(snapshot, rest, sequence));
   return {

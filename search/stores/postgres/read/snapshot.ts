@@ -101,7 +101,8 @@ class Transaction implements Snapshot {
   /** Begins the transaction, and reads the catalog if it is a newer one. */
   async begin(): Promise<Catalog> {
     this.#isBegun = true;
-    const version = this.#begun((await this.#session.begin(this.#point)).at(-1)!);
+    const [point] = await this.#session.begin(this.#point);
+    const version = this.#begun(point!);
     if (this.#catalog.version !== version) {
       this.#catalog = await readCatalog(this.rows, version);
     }
@@ -133,10 +134,9 @@ class Transaction implements Snapshot {
     }
     this.#isBegun = true;
     const rest = [...(text === '' ? [] : [text]), ...(this.#isShort ? ['COMMIT'] : [])];
-    const answered = await this.#session.begin([this.#point, ...rest].join('; '));
-    const at = answered.length - rest.length - 1;
-    if (this.#begun(answered[at]!) !== this.#catalog.version) throw new AgainError();
-    return answered[at + 1] ?? answered[at]!;
+    const [point, answered] = await this.#session.begin(this.#point, ...rest);
+    if (this.#begun(point!) !== this.#catalog.version) throw new AgainError();
+    return answered ?? point!;
   }
 
   /** Notes what the transaction sees. @returns the version of the catalog */
