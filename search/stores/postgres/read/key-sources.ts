@@ -56,7 +56,7 @@ const mostCollected = 20_000;
 const mostAtOnce = 2000;
 
 export async function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): Promise<RowSource> {
-  if (!isSelective(plan) && isByCluster(options.order) && options.offset === 0) {
+  if (plan.only === undefined && isByCluster(options.order) && options.offset === 0) {
     return clusterSource(snapshot, plan, options);
   }
   const incarnations = recordsOf(snapshot.catalog, plan);
@@ -101,7 +101,16 @@ function recordsOf({ byNumber }: Catalog, { extent, only }: TypePlan): readonly 
   return [...numbers].map((number) => byNumber.get(number)!);
 }
 
-/** Reads one cluster, then the next four, then sixteen and so on. */
+/** How many clusters probably have enough rows. @param clusters the number of all */
+function clustersToBegin(plan: TypePlan, most: number, clusters: number): number {
+  const { conditions, extent } = plan;
+  const postings = conditions.best?.postings ?? Number.POSITIVE_INFINITY;
+  if (isSelective(plan)) return Math.min(clusters, Math.ceil((2 * most * clusters) / Math.max(1, postings)));
+  // A whole cluster usually has enough rows for a page, a part of one often has not.
+  return isExtentOnly(plan) && extent.whole.length > 0 && extent.namespaces === undefined ? 1 : 4;
+}
+
+/** Reads some clusters, then the next four times as many, and so on. */
 function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): RowSource {
   const { order, after } = options;
   const { direction } = order.keys[0]!;
@@ -110,8 +119,7 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
   let left = recordsOf(snapshot.catalog, plan)
     .filter((one) => after === undefined || compare(one, after.slot.incarnation) >= 0)
     .toSorted(compare);
-  // A whole cluster usually has enough rows for a page, a part of one often has not.
-  let count = isExtentOnly(plan) && plan.extent.whole.length > 0 && plan.extent.namespaces === undefined ? 1 : 4;
+  let count = clustersToBegin(plan, options.most, left.length);
   let given = 0;
   let source: RowSource | undefined;
   const begin = (): RowSource => {

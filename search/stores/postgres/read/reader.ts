@@ -71,9 +71,10 @@ function isShort(query: ListQuery, { limit, withRemaining = false }: PageRequest
   return limit !== undefined && !withRemaining && query.types.length === 1 && isPlain(query);
 }
 
-/** Whether the query has no conditions for which terms or owners are looked up first. */
+/** Whether the query has no conditions that always need a statement before the one that reads rows. */
 function isPlain({ labels, fields, text, anyOf, owner }: ListQuery): boolean {
-  return owner === undefined && [labels, fields, text, anyOf].every((conditions) => conditions.length === 0);
+  const isEqual = ({ operator }: { readonly operator: string }): boolean => ['In', 'Equals'].includes(operator);
+  return owner === undefined && text.length + anyOf.length === 0 && [...labels, ...fields].every(isEqual);
 }
 
 interface PageOptions {

@@ -5,6 +5,7 @@ import type { Database, ReadSession } from '../connection/database.ts';
 import { copyOf, type Answered, type CopyRow } from '../connection/script.ts';
 import { readCatalog, type Catalog } from './catalog.ts';
 import { withLiterals, type Piece } from './sql.ts';
+import { TermCounts } from './term-counts.ts';
 
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
@@ -15,6 +16,8 @@ export interface Snapshot {
   rows<Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]>;
   /** Runs a query through COPY, which gives bytes without conversion. */
   copied(query: Piece): Promise<readonly CopyRow[]>;
+  /** How many rows have a term, as of half a minute ago at most. */
+  readonly termCounts: TermCounts;
   /** A number that is unique in this transaction, for the name of a cursor. */
   newNumber(): number;
 }
@@ -46,6 +49,7 @@ class AgainError extends Error {}
 /** Makes the function that runs work in a read-only transaction. */
 export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InSnapshot {
   let catalog: Catalog | undefined;
+  const termCounts = new TermCounts();
   const point = `SELECT q.last, q.rights, q.catalog, s.trimmed
     FROM ${database.schema}.sequencer q CROSS JOIN ${database.schema}.store s WHERE q.one AND s.one`;
   return (work, { isShort = false } = {}) =>
@@ -58,12 +62,12 @@ export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InS
       };
       if (catalog !== undefined) {
         try {
-          return await attempt(new Transaction(session, point, catalog, isShort), work);
+          return await attempt(new Transaction({ session, point, termCounts }, catalog, isShort), work);
         } catch (error) {
           if (!(error instanceof AgainError)) throw error;
         }
       }
-      const transaction = new Transaction(session, point, catalog ?? emptyCatalog, false);
+      const transaction = new Transaction({ session, point, termCounts }, catalog ?? emptyCatalog, false);
       catalog = await transaction.begin();
       return attempt(transaction, work);
     });
@@ -77,7 +81,15 @@ const emptyCatalog: Catalog = {
   byNumber: new Map(),
 };
 
+interface Parts {
+  readonly session: ReadSession;
+  /** SQL for the read point. */
+  readonly point: string;
+  readonly termCounts: TermCounts;
+}
+
 class Transaction implements Snapshot {
+  readonly termCounts: TermCounts;
   readonly #session: ReadSession;
   readonly #point: string;
   /** Whether the transaction ends with its first statement. */
@@ -87,9 +99,10 @@ class Transaction implements Snapshot {
   #moment: Moment | undefined;
   #number = 0;
 
-  constructor(session: ReadSession, point: string, catalog: Catalog, isShort: boolean) {
+  constructor({ session, point, termCounts }: Parts, catalog: Catalog, isShort: boolean) {
     this.#session = session;
     this.#point = point;
+    this.termCounts = termCounts;
     this.#catalog = catalog;
     this.#isShort = isShort;
   }
