@@ -186,7 +186,7 @@ export const idBlock = 1024;
  * not.
  */
 export const indexedPathBytes = 400;
-export const indexedValueBytes = 200;
+const indexedValueBytes = 200;
 
 /** Facts about the server that a migration needs. */
 export interface MigrationContext {

@@ -3,6 +3,7 @@
 import {
   Client,
   escapeIdentifier,
+  escapeLiteral,
   Pool,
   types,
   type ClientBase,
@@ -14,6 +15,7 @@ import {
 
 import { databaseError, unavailable } from './errors.ts';
 import { serverAddress, type ServerOptions } from './address.ts';
+import { runScript, type Answered } from './script.ts';
 
 export interface DatabaseOptions extends ServerOptions {
   /** Schema of the tables; `portcullis` by default. */
@@ -44,6 +46,21 @@ const parsers: { readonly getTypeParser: typeof types.getTypeParser } = {
 export const byIndexOnly = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan', 'material', 'memoize']
   .map((way) => `SET LOCAL enable_${way} = off;`)
   .join(' ');
+
+/** A connection for reading. The texts are as for {@link runScript}. */
+export interface ReadSession {
+  /**
+   * Begins a transaction that sees the database at one moment (REPEATABLE READ), and runs the statements in it. A
+   * transaction that is still open is rolled back. Parallel workers are off, because those of one question would slow
+   * down others.
+   * @param first a query with one row, which names its tables with their schema
+   * @returns what `first` and each of the other statements have answered
+   */
+  readonly begin: (first: string, ...texts: readonly string[]) => Promise<readonly Answered[]>;
+  readonly run: (text: string) => Promise<readonly Answered[]>;
+  /** The function that reads a value in text format. @param type number of the value's type */
+  readonly readerOf: (type: number) => (value: string) => unknown;
+}
 
 export class Database {
   readonly pool: Pool;
@@ -98,27 +115,40 @@ export class Database {
   }
 
   /**
-   * Runs `work` in a transaction that only reads. Its result is given before the server has ended the transaction.
-   * @param settings more `SET …` statements, each with its semicolon
-   * @param first a query without parameters that is sent together with BEGIN; `work` gets its rows
+   * Runs `work`, which only reads, with a connection. A transaction that it leaves open is ended, but its result is
+   * given before the server has done so.
    * @throws GatewayError INDEX_UNAVAILABLE (rejects)
    */
-  async reading<T>(
-    settings: string,
-    first: string,
-    work: (client: ClientBase, firstRows: readonly (readonly unknown[])[]) => Promise<T>,
-  ): Promise<T> {
+  async reading<T>(work: (session: ReadSession) => Promise<T>): Promise<T> {
     return this.#connected(async (client) => {
-      const begun = { text: `${this.#begin(settings)} ${first}`, rowMode: 'array' as const };
-      // A text of several statements has a list of results.
-      const results = (await client.query(begun)) as unknown as readonly QueryArrayResult[];
-      const result = await work(client, results.at(-1)!.rows);
-      client.query('COMMIT').then(
-        () => client.release(),
-        () => client.release(true),
-      );
+      const result = await work(this.#sessionOf(client));
+      if (client.getTransactionStatus() === 'I') client.release();
+      else {
+        client.query('COMMIT').then(
+          () => client.release(),
+          () => client.release(true),
+        );
+      }
       return result;
     });
+  }
+
+  #sessionOf(client: PoolClient): ReadSession {
+    // One statement sets all: each SET would be answered by a message of its own.
+    const settings = `set_config('search_path', ${escapeLiteral(this.schema)}, true), set_config('jit', 'off', true),
+      set_config('statement_timeout', '${this.statementTimeoutMs}', true),
+      set_config('max_parallel_workers_per_gather', '0', true)`;
+    return {
+      begin: async (first, ...texts) => {
+        const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+        const all = [begin, `SELECT first.*, ${settings} FROM (${first}) first`, ...texts];
+        if (client.getTransactionStatus() !== 'I') all.unshift('ROLLBACK');
+        const answered = await runScript(client, all.join('; '));
+        return answered.slice(-1 - texts.length);
+      },
+      run: (text) => runScript(client, text),
+      readerOf: (type) => parsers.getTypeParser(type, 'text'),
+    };
   }
 
   #begin(settings: string): string {

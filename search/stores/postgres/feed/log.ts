@@ -7,7 +7,7 @@ import type { TypeKey } from '../../../types.ts';
 import type { IndexVersions } from '../../index-version.ts';
 import type { LogEntry, ReadPoint } from '../../store.ts';
 import { byIndexOnly, type Database } from '../connection/database.ts';
-import { copyRows, type CopyRow } from '../read/copy-rows.ts';
+import { copyRows, type CopyRow } from '../connection/script.ts';
 import { changeKind } from '../schema.ts';
 
 /** How many entries one statement reads. */

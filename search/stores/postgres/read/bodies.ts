@@ -3,9 +3,10 @@
 // every change exactly once.
 import type { RowRead } from '../../store.ts';
 import { changeKind } from '../schema.ts';
-import type { CopyRow } from './copy-rows.ts';
+import type { CopyRow } from '../connection/script.ts';
 import type { FoundRow } from './key-order.ts';
 import type { Snapshot } from './snapshot.ts';
+import { piece } from './sql.ts';
 
 /** Ids of rows, with the numbers of their incarnations. */
 interface RowIds {
@@ -39,7 +40,9 @@ export async function readRaw(
   const ids = Float64Array.from(rows, ({ id }) => id);
   const incs = Int32Array.from(rows, ({ slot }) => slot.incarnation.number);
   const list = listed(snapshot, { ids, incs });
-  const copied = await snapshot.copied(`SELECT j.id, b.raw FROM ${list.from} CROSS JOIN ${lookUp('body', 'b', list)}`);
+  const copied = await snapshot.copied(
+    piece(`SELECT j.id, b.raw FROM ${list.from} CROSS JOIN ${lookUp('body', 'b', list)}`),
+  );
   return new Map(copied.map(([id, raw]) => [Number(id!.readBigInt64BE()), raw!]));
 }
 
@@ -49,8 +52,9 @@ export async function readBodies(snapshot: Snapshot, page: PageRows, sequence: n
   if (done === 0) return { rows: [], done };
   const list = listed(snapshot, { ids: page.ids.subarray(0, done), incs: page.incs.subarray(0, done) });
   // When the log no longer reaches back to `sequence`, rows are read as they are now.
-  const isNow = snapshot.sequence === sequence || snapshot.trimmed > sequence;
-  const copied = await snapshot.copied(isNow ? rowsNow(list) : rowsBefore(list, sequence));
+  const now = await snapshot.moment();
+  const isNow = now.sequence === sequence || now.trimmed > sequence;
+  const copied = await snapshot.copied(piece(isNow ? rowsNow(list) : rowsBefore(list, sequence)));
   return { rows: copied.map((row) => rowRead(snapshot, row)), done };
 }
 

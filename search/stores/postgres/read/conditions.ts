@@ -7,7 +7,7 @@ import { printPath } from '../../../query/path.ts';
 import type { ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
 import { labelKey, labelOperators, labelSteps } from '../../term-paths.ts';
-import { bytes, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
+import { bytes, isOneOf, numberPiece, piece, wholeTexts, type Piece } from './sql.ts';
 import { fieldTerms, labelTerms, textTerms, type TermSet, type TermsOf } from './term-sets.ts';
 
 export interface Conditions {
@@ -79,10 +79,10 @@ class Compiler {
 
   #columns({ names, notNames, nameContains, uids, createdSinceMs, createdBeforeMs }: ListQuery): void {
     const add = (text: string, value: unknown): number => this.#pieces.push(piece(text, value));
-    if (names !== undefined) add('o.name = ANY(?::bytea[])', wholeTexts(names));
+    if (names !== undefined) this.#pieces.push(isOneOf('o.name', 'bytea', wholeTexts(names)));
     if (notNames !== undefined) add('o.name <> ALL(?::bytea[])', wholeTexts(notNames));
     for (const part of nameContains) add('position(?::bytea in o.name) > 0', bytes(part));
-    if (uids !== undefined) add('o.uid = ANY(?::bytea[])', wholeTexts(uids));
+    if (uids !== undefined) this.#pieces.push(isOneOf('o.uid', 'bytea', wholeTexts(uids)));
     const created = (operator: string, ms: number | undefined): void => {
       if (ms === undefined) return;
       const { text, values } = numberPiece(ms);
@@ -182,7 +182,7 @@ function columnPiece({ path, operator, values }: FieldRequirement): Piece | unde
   switch (operator) {
     case 'Equals':
     case 'In':
-      return piece(`${column} = ANY(?::bytea[])`, wholeTexts(values));
+      return isOneOf(column, 'bytea', wholeTexts(values));
     case 'NotEquals':
     case 'NotIn':
       return piece(`${column} <> ALL(?::bytea[])`, wholeTexts(values));

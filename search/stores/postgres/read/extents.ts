@@ -5,7 +5,7 @@ import type { Grant } from '../../../rights/scope.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { IncarnationRecord } from './catalog.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, bytes, bytesOf, concat, piece, wholeTexts, type Piece } from './sql.ts';
+import { allHold, bytes, bytesOf, concat, isOneOf, piece, wholeTexts, type Piece } from './sql.ts';
 
 /** The grants of a scope: by incarnation id, then by type. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
@@ -155,7 +155,7 @@ export function partsOf(snapshot: Snapshot, extent: Extent, table: 'obj' | 'coun
   ];
   const parts: Part[] = [];
   if (whole.length > 0 && namespaces?.length !== 0) {
-    const where = [...ofType(whole), piece('o.inc = ANY(?::int4[])', whole), ...namespacePieces(extent)];
+    const where = [...ofType(whole), isOneOf('o.inc', 'int4', whole), ...namespacePieces(extent)];
     parts.push({ from: piece(`${table} o`), where });
   }
   if (places.length > 0) {
@@ -176,7 +176,7 @@ const mostShards = 32;
 /** A condition that lets the planner leave out partitions without rows of these incarnations. */
 function inShards({ catalog }: Snapshot, incs: readonly number[]): readonly Piece[] {
   const shards = new Set(incs.map((inc) => catalog.byNumber.get(inc)!.shard));
-  return shards.size > mostShards ? [] : [piece('o.shard = ANY(?::int2[])', [...shards])];
+  return shards.size > mostShards ? [] : [isOneOf('o.shard', 'int2', [...shards])];
 }
 
 /** SQL that gives the rows with these ids the name `o`. */
@@ -192,7 +192,7 @@ export function rowsById({ catalog }: Snapshot, rows: readonly { readonly id: nu
 
 function namespacePieces({ namespaces, notNamespaces }: Extent): readonly Piece[] {
   const pieces: Piece[] = [];
-  if (namespaces !== undefined) pieces.push(piece('o.namespace = ANY(?::bytea[])', wholeTexts(namespaces)));
+  if (namespaces !== undefined) pieces.push(isOneOf('o.namespace', 'bytea', wholeTexts(namespaces)));
   if (notNamespaces.length > 0) pieces.push(piece('o.namespace <> ALL(?::bytea[])', wholeTexts(notNamespaces)));
   return pieces;
 }
@@ -202,7 +202,7 @@ export function memberPiece(extent: Extent): Piece {
   const any: Piece[] = [];
   const { whole, places, singles } = extent;
   if (whole.length > 0) {
-    const inside = [piece('o.inc = ANY(?::int4[])', whole), ...namespacePieces(extent)];
+    const inside = [isOneOf('o.inc', 'int4', whole), ...namespacePieces(extent)];
     any.push({
       text: `(${inside.map(({ text }) => text).join(' AND ')})`,
       values: inside.flatMap((one) => one.values),

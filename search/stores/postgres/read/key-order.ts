@@ -12,6 +12,8 @@ export interface FoundPlace extends RowPlace {
 /** The key of a row, and the length of its body. */
 export interface FoundRow extends KeyRow<FoundPlace> {
   readonly bytes: number;
+  /** The rest of the row, where the statement that read the key has read it, too. */
+  readonly rest?: { readonly uid: string; readonly raw: Buffer };
 }
 
 /** One expression to sort rows by. */

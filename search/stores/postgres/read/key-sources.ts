@@ -4,14 +4,15 @@ import type { RowKey } from '../../../query/match.ts';
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import type { BodyBudget } from '../../body-budget.ts';
 import { sortValue, type KeyRow, type RowOrder } from '../../row-order.ts';
-import { readRaw } from './bodies.ts';
+import type { CopyRow } from '../connection/script.ts';
+import { chunkBytes, readRaw } from './bodies.ts';
 import type { Catalog, IncarnationRecord } from './catalog.ts';
 import { countExtents } from './extent-counts.ts';
 import { extentIn, incarnationsOf } from './extents.ts';
 import { compareIncarnations, isByCluster, KeyOrder, type FoundRow } from './key-order.ts';
-import { passedPart, rowParts, selectRows, type TypePlan } from './plans.ts';
+import { isExtentOnly, passedPart, rowParts, selectRows, type TypePlan } from './plans.ts';
 import type { Snapshot } from './snapshot.ts';
-import { piece, type Piece } from './sql.ts';
+import { isOneOf, piece, type Piece } from './sql.ts';
 
 /** Gives rows in order, some at a time; undefined when there are no more. */
 export interface RowSource {
@@ -26,6 +27,11 @@ export interface SourceOptions {
   /** The most rows the caller will need. Infinite when it needs all, or when rows are filtered later. */
   readonly most: number;
   readonly offset: number;
+  /**
+   * How many rows the page shows. Their bodies are read by the statement that reads the keys. Undefined when bodies are
+   * read later, because rows may be left out.
+   */
+  readonly shown: number | undefined;
 }
 
 type KeyColumns = readonly [
@@ -39,6 +45,7 @@ type KeyColumns = readonly [
 ];
 
 const columns = 'o.id, o.inc, o.namespace, o.name, o.created, o.rv, o.bytes';
+const wholeColumns = `${columns}, o.uid, o.shard`;
 
 /**
  * The most rows with a required term that are all read and then sorted. When more rows have the term, rows are read in
@@ -49,7 +56,7 @@ const mostCollected = 20_000;
 const mostAtOnce = 2000;
 
 export async function keySource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): Promise<RowSource> {
-  if (!isSelective(plan) && isByCluster(options.order) && options.offset === 0) {
+  if (plan.only === undefined && isByCluster(options.order) && options.offset === 0) {
     return clusterSource(snapshot, plan, options);
   }
   const incarnations = recordsOf(snapshot.catalog, plan);
@@ -94,7 +101,16 @@ function recordsOf({ byNumber }: Catalog, { extent, only }: TypePlan): readonly 
   return [...numbers].map((number) => byNumber.get(number)!);
 }
 
-/** Reads one cluster, then the next four, then sixteen and so on. */
+/** How many clusters probably have enough rows. @param clusters the number of all */
+function clustersToBegin(plan: TypePlan, most: number, clusters: number): number {
+  const { conditions, extent } = plan;
+  const postings = conditions.best?.postings ?? Number.POSITIVE_INFINITY;
+  if (isSelective(plan)) return Math.min(clusters, Math.ceil((2 * most * clusters) / Math.max(1, postings)));
+  // A whole cluster usually has enough rows for a page, a part of one often has not.
+  return isExtentOnly(plan) && extent.whole.length > 0 && extent.namespaces === undefined ? 1 : 4;
+}
+
+/** Reads some clusters, then the next four times as many, and so on. */
 function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOptions): RowSource {
   const { order, after } = options;
   const { direction } = order.keys[0]!;
@@ -103,7 +119,7 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
   let left = recordsOf(snapshot.catalog, plan)
     .filter((one) => after === undefined || compare(one, after.slot.incarnation) >= 0)
     .toSorted(compare);
-  let count = 1;
+  let count = clustersToBegin(plan, options.most, left.length);
   let given = 0;
   let source: RowSource | undefined;
   const begin = (): RowSource => {
@@ -114,7 +130,13 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
     const isOfOne = some.length === 1;
     const isBehind = isOfOne && some[0]!.id !== after?.slot.incarnation.id;
     const keyOrder = new KeyOrder(order, plan.type, some, isOfOne);
-    const rest = { ...options, after: isBehind ? undefined : after, most: options.most - given };
+    const { shown } = options;
+    const rest = {
+      ...options,
+      after: isBehind ? undefined : after,
+      most: options.most - given,
+      ...(shown === undefined ? {} : { shown: shown - given }),
+    };
     return statementSource(snapshot, { ...plan, extent }, rest, keyOrder);
   };
   return {
@@ -133,15 +155,15 @@ function clusterSource(snapshot: Snapshot, plan: TypePlan, options: SourceOption
   };
 }
 
-function statementSource(
-  snapshot: Snapshot,
-  plan: WalkedPlan,
-  { after, most, offset }: SourceOptions,
-  order: KeyOrder,
-): RowSource {
-  const sorted = sortedRows(snapshot, plan, order, after);
+function statementSource(snapshot: Snapshot, plan: WalkedPlan, options: SourceOptions, order: KeyOrder): RowSource {
+  const { most, offset, shown } = options;
+  const sorted = sortedRows(snapshot, plan, order, options);
   if (most <= mostAtOnce) {
     const statement: Piece = { text: `${sorted.text} LIMIT ? OFFSET ?`, values: [...sorted.values, most, offset] };
+    if (shown !== undefined) {
+      const bodies = withBodies(statement, shown, shardsOf(recordsOf(snapshot.catalog, plan)));
+      return onceSource(async () => wholeRows(snapshot, plan, await snapshot.copied(bodies)));
+    }
     return onceSource(async () => keyRows(snapshot, plan, await snapshot.rows<KeyColumns>(statement)));
   }
   const statement = { text: `${sorted.text} OFFSET ?`, values: [...sorted.values, offset] };
@@ -149,13 +171,19 @@ function statementSource(
 }
 
 /** A statement for the plan's rows in order. */
-function sortedRows(snapshot: Snapshot, plan: WalkedPlan, order: KeyOrder, after: KeyRow | undefined): Piece {
+function sortedRows(
+  snapshot: Snapshot,
+  plan: WalkedPlan,
+  order: KeyOrder,
+  { after, shown }: Pick<SourceOptions, 'after' | 'shown'>,
+): Piece {
+  const selected = shown === undefined ? columns : wholeColumns;
   const parts = plan.isPassed === true ? [passedPart(plan)] : rowParts(snapshot, plan);
   const behind = after === undefined ? [] : order.after(after);
   const { orderBy } = order;
   // MATERIALIZED keeps the planner from reading all rows in order and testing each one for its terms.
   if (isSelective(plan)) {
-    const rows = selectRows(columns, parts);
+    const rows = selectRows(selected, parts);
     const where =
       behind.length === 0
         ? piece('')
@@ -164,12 +192,12 @@ function sortedRows(snapshot: Snapshot, plan: WalkedPlan, order: KeyOrder, after
             values: behind.flatMap(({ values }) => values),
           };
     return {
-      text: `WITH o AS MATERIALIZED (${rows.text}) SELECT ${columns} FROM o ${where.text} ORDER BY ${orderBy.text}`,
+      text: `WITH o AS MATERIALIZED (${rows.text}) SELECT ${selected} FROM o ${where.text} ORDER BY ${orderBy.text}`,
       values: [...rows.values, ...where.values, ...orderBy.values],
     };
   }
-  const rows = selectRows(columns, parts, behind);
-  const text = `SELECT ${columns} FROM (${rows.text}) o ORDER BY ${orderBy.text}`;
+  const rows = selectRows(selected, parts, behind);
+  const text = `SELECT ${selected} FROM (${rows.text}) o ORDER BY ${orderBy.text}`;
   return { text, values: [...rows.values, ...orderBy.values] };
 }
 
@@ -178,6 +206,45 @@ function keyRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly KeyColumn
     const slot = { incarnation: catalog.byNumber.get(inc)!, namespace: namespace.toString() };
     return { id, type: plan.type, slot, name: name.toString(), created, rv: rv.toString(), sort: [], bytes };
   });
+}
+
+/**
+ * Adds the bodies to a statement for some rows in order: those of the first `shown` rows, until they fill a chunk. A
+ * short page is so read by one statement.
+ */
+function withBodies(sorted: Piece, shown: number, shards: Piece): Piece {
+  const counted = `SELECT *, row_number() OVER () AS place, sum(o.bytes) OVER (ROWS UNBOUNDED PRECEDING) AS up_to`;
+  const body = `SELECT b.raw FROM body b WHERE ${shards.text} AND b.shard = o.shard AND b.id = o.id`;
+  return {
+    text: `SELECT ${columns}, o.uid, CASE WHEN o.place <= ? AND o.up_to - o.bytes < ${chunkBytes} THEN (${body}) END
+      FROM (${counted} FROM (${sorted.text}) o) o ORDER BY o.place`,
+    values: [shown, ...shards.values, ...sorted.values],
+  };
+}
+
+function wholeRows({ catalog }: Snapshot, plan: TypePlan, rows: readonly CopyRow[]): FoundRow[] {
+  return rows.map((row) => {
+    const [id, inc, namespace, name, created, rv, bytes, uid] = row as readonly Buffer[];
+    const incarnation = catalog.byNumber.get(inc!.readInt32BE())!;
+    const raw = row[8];
+    return {
+      id: Number(id!.readBigInt64BE()),
+      type: plan.type,
+      slot: { incarnation, namespace: namespace!.toString() },
+      name: name!.toString(),
+      created: Number(created!.readBigInt64BE()),
+      rv: rv!.toString(),
+      sort: [],
+      bytes: bytes!.readInt32BE(),
+      ...(raw === undefined ? {} : { rest: { uid: uid!.toString(), raw } }),
+    };
+  });
+}
+
+/** A condition on `b.shard` that lets the planner leave out partitions. */
+function shardsOf(records: readonly IncarnationRecord[]): Piece {
+  const shards = new Set(records.map(({ shard }) => shard));
+  return isOneOf('b.shard', 'int2', [...shards]);
 }
 
 function onceSource(read: () => Promise<readonly FoundRow[]>): RowSource {

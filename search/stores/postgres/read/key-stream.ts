@@ -32,6 +32,8 @@ const recheckedAtOnce = 64;
 const checkedAtOnce = 16;
 /** A larger offset is skipped by the database, not here. */
 const mostDropped = 2000;
+/** The bodies of a page of at most this many rows are read together with its keys. */
+const mostWithBodies = 501;
 /** The most rows read ahead at a time. */
 const mostReadAhead = 2000;
 
@@ -95,7 +97,9 @@ export class KeyStream {
     const offset = isPassed ? this.#offset : 0;
     if (isPassed) this.#given = offset;
     const most = this.#isRechecked ? Number.POSITIVE_INFINITY : this.#wanted - offset;
-    const options = { order: this.order, after: this.#after, most, offset };
+    // Not for several types, and not where rows are skipped here: then bodies would be read that nobody sees.
+    const isWhole = plans.length === 1 && !isOfBodies && this.#offset === offset && most <= mostWithBodies;
+    const options = { order: this.order, after: this.#after, most, offset, shown: isWhole ? most - 1 : undefined };
     const lanes: Lane[] = [];
     for (const plan of plans) {
       const source = isByPaths

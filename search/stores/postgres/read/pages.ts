@@ -1,6 +1,6 @@
 // Reads a page: first the keys of its rows, then the bodies. The first chunk of bodies is read in the same transaction
 // as the keys.
-import type { Cursor, PageRequest } from '../../store.ts';
+import type { Cursor, PageRequest, RowRead } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from '../../body-budget.ts';
 import { makeCursor, type KeyRow } from '../../row-order.ts';
 import type { PageRows } from './bodies.ts';
@@ -14,6 +14,8 @@ import type { Snapshot } from './snapshot.ts';
 export interface KeyPage {
   /** Ids of the rows, in order. */
   readonly ids: PageRows;
+  /** The first rows, where they were read together with their keys. */
+  readonly first: readonly RowRead[];
   readonly next: Cursor | undefined;
   readonly remaining: number | undefined;
   readonly warnings: readonly string[];
@@ -78,7 +80,7 @@ class PageReading {
       remaining = next === undefined ? 0 : await this.#remainingAfter(rowsUpTo);
       if (remaining === undefined) warnings.push(this.#budget.uncountedText());
     }
-    return { ids: this.#rows.packed(), next, remaining, warnings };
+    return { ids: this.#rows.packed(), first: this.#rows.first, next, remaining, warnings };
   }
 
   get #isShort(): boolean {
@@ -122,12 +124,17 @@ class Rows {
   readonly #ids: number[] = [];
   readonly #incs: number[] = [];
   readonly #bytes: number[] = [];
+  readonly first: RowRead[] = [];
 
   get count(): number {
     return this.#ids.length;
   }
 
-  add({ id, slot, bytes }: FoundRow): void {
+  add({ id, type, slot, name, bytes, rest }: FoundRow): void {
+    if (rest !== undefined && this.first.length === this.#ids.length) {
+      const { id: incarnation, cluster } = slot.incarnation;
+      this.first.push({ type, cluster, incarnation, namespace: slot.namespace, name, ...rest });
+    }
     this.#ids.push(id);
     this.#incs.push(slot.incarnation.number);
     this.#bytes.push(bytes);

@@ -14,14 +14,14 @@ import { countRows } from './counts.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { readKeys } from './pages.ts';
 import type { Question } from './plans.ts';
-import { snapshotsOf, type InSnapshot, type Snapshot } from './snapshot.ts';
+import { snapshotsOf, type InSnapshot, type Moment, type Snapshot } from './snapshot.ts';
 import { piece } from './sql.ts';
 
 /** The read methods of a store. */
 export type Reader = Pick<IndexStore, 'types' | 'versions' | 'list' | 'count' | 'facets' | 'values'>;
 
 export interface ReaderOptions {
-  readonly database: Pick<Database, 'reading'>;
+  readonly database: Pick<Database, 'reading' | 'schema'>;
   readonly storeId: string;
   /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits | undefined;
@@ -30,7 +30,7 @@ export interface ReaderOptions {
 export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Reader {
   const inSnapshot = snapshotsOf(database);
   const versions = indexVersionsOf(storeId);
-  const seen = ({ sequence, rights }: Snapshot): ReadPoint => {
+  const seen = ({ sequence, rights }: Moment): ReadPoint => {
     return { resourceVersion: versions.make(sequence), rightsVersion: rights === 0 ? '' : versions.make(rights) };
   };
   return {
@@ -38,20 +38,26 @@ export function openReader({ database, storeId, bodyLimits }: ReaderOptions): Re
     versions: (incarnation, type) => inSnapshot((snapshot) => storedVersions(snapshot, incarnation, type)),
     list: (query, scope, page) => readPage(inSnapshot, questionOf(query, scope), page, { seen, bodyLimits }),
     count: (query, scope, over) =>
-      inSnapshot(async (snapshot) => {
-        const budget = new BodyBudget(query.types, bodyLimits);
-        const count = await countRows(snapshot, questionOf(query, scope), { budget, over });
-        return { count, ...seen(snapshot) };
-      }),
+      inSnapshot(
+        async (snapshot) => {
+          const budget = new BodyBudget(query.types, bodyLimits);
+          const count = await countRows(snapshot, questionOf(query, scope), { budget, over });
+          return { count, ...seen(await snapshot.moment()) };
+        },
+        { isShort: isPlain(query) && query.types.length === 1 },
+      ),
     facets: (query, scope, by, limit) =>
       inSnapshot(async (snapshot) => {
         const counts = await readFacets(snapshot, { ...questionOf(query, scope), by }, limit, bodyLimits);
-        return { counts, ...seen(snapshot) };
+        return { counts, ...seen(await snapshot.moment()) };
       }),
     values: (query, scope, by, prefix, limit) =>
       inSnapshot(async (snapshot) => {
         const question = { ...questionOf(query, scope), by, prefix };
-        return { values: await readFacetValues(snapshot, question, limit, bodyLimits), ...seen(snapshot) };
+        return {
+          values: await readFacetValues(snapshot, question, limit, bodyLimits),
+          ...seen(await snapshot.moment()),
+        };
       }),
   };
 }
@@ -60,8 +66,19 @@ function questionOf(query: ListQuery, { grants }: RowScope): Question {
   return { query, grants };
 }
 
+/** Whether one statement probably reads the whole page. */
+function isShort(query: ListQuery, { limit, withRemaining = false }: PageRequest): boolean {
+  return limit !== undefined && !withRemaining && query.types.length === 1 && isPlain(query);
+}
+
+/** Whether the query has no conditions that always need a statement before the one that reads rows. */
+function isPlain({ labels, fields, text, anyOf, owner }: ListQuery): boolean {
+  const isEqual = ({ operator }: { readonly operator: string }): boolean => ['In', 'Equals'].includes(operator);
+  return owner === undefined && text.length + anyOf.length === 0 && [...labels, ...fields].every(isEqual);
+}
+
 interface PageOptions {
-  readonly seen: (snapshot: Snapshot) => ReadPoint;
+  readonly seen: (moment: Moment) => ReadPoint;
   readonly bodyLimits: BodyLimits | undefined;
 }
 
@@ -71,11 +88,16 @@ async function readPage(
   request: PageRequest,
   { seen, bodyLimits }: PageOptions,
 ): Promise<Page> {
-  const read = await inSnapshot(async (snapshot) => {
-    const keys = await readKeys(snapshot, question, request, bodyLimits);
-    const { sequence } = snapshot;
-    return { ...keys, sequence, point: seen(snapshot), first: await readBodies(snapshot, keys.ids, sequence) };
-  });
+  const read = await inSnapshot(
+    async (snapshot) => {
+      const keys = await readKeys(snapshot, question, request, bodyLimits);
+      const moment = await snapshot.moment();
+      const { first: rows, ids } = keys;
+      const first = rows.length > 0 ? { rows, done: rows.length } : await readBodies(snapshot, ids, moment.sequence);
+      return { ...keys, sequence: moment.sequence, point: seen(moment), first };
+    },
+    { isShort: isShort(question.query, request) },
+  );
   const { ids, sequence, first, next, remaining, warnings, point } = read;
   const more = (rest: PageRows): Promise<BodyChunk> => inSnapshot((snapshot) => readBodies(snapshot, rest, sequence));
   return {

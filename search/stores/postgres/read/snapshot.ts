@@ -1,67 +1,161 @@
 // A read-only transaction that sees the database at one moment. Every statement of an answer runs in it. No transaction
-// stays open while a consumer is waited for.
-import type { ClientBase } from 'pg';
-
-import type { Database } from '../connection/database.ts';
+// stays open while a consumer is waited for. BEGIN and the read point are sent together with the first statement, which
+// is made with the catalog in memory. When the catalog turns out to be outdated, the work is done again.
+import type { Database, ReadSession } from '../connection/database.ts';
+import { copyOf, type Answered, type CopyRow } from '../connection/script.ts';
 import { readCatalog, type Catalog } from './catalog.ts';
-import { copyRows, type CopyRow } from './copy-rows.ts';
-import { numbered, type Piece } from './sql.ts';
+import { withLiterals, type Piece } from './sql.ts';
+import { TermCounts } from './term-counts.ts';
 
 /** A transaction, and the state of the index that it sees. */
 export interface Snapshot {
   readonly catalog: Catalog;
-  /** Time of the last commit that the transaction sees, in microseconds. */
-  readonly sequence: number;
-  /** Time of the newest change of an RBAC object that the transaction sees, in microseconds; 0 when there is none. */
-  readonly rights: number;
-  /** The log contains all changes after this time, in microseconds. */
-  readonly trimmed: number;
+  /** What the transaction sees. Asked before any other statement, it costs a round trip to the server. */
+  readonly moment: () => Promise<Moment>;
   /** Runs a statement. Each row is an array of its columns; bytea is a Buffer and int8 a number. */
   rows<Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]>;
-  /**
-   * Runs a query through COPY, which gives bytes without conversion.
-   * @param query may contain only numbers and names that this program has made
-   */
-  copied(query: string): Promise<readonly CopyRow[]>;
+  /** Runs a query through COPY, which gives bytes without conversion. */
+  copied(query: Piece): Promise<readonly CopyRow[]>;
+  /** How many rows have a term, as of half a minute ago at most. */
+  readonly termCounts: TermCounts;
   /** A number that is unique in this transaction, for the name of a cursor. */
   newNumber(): number;
 }
 
-/** Runs `work` in its own transaction. */
-export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>) => Promise<T>;
+/** The state of the index that a transaction sees. All times are in microseconds. */
+export interface Moment {
+  /** Time of the last commit. */
+  readonly sequence: number;
+  /** Time of the newest change of an RBAC object; 0 when there is none. */
+  readonly rights: number;
+  /** The log contains all changes after this time. */
+  readonly trimmed: number;
+}
 
-const point = 'SELECT q.last, q.rights, q.catalog, s.trimmed FROM sequencer q CROSS JOIN store s WHERE q.one AND s.one';
+export interface WorkOptions {
+  /**
+   * True when the work probably needs one statement only: the transaction is then committed together with it. Work that
+   * needs another one is done again from the beginning.
+   */
+  readonly isShort?: boolean;
+}
 
-/**
- * Settings of the transaction. Parallel workers are off, because the workers of one question would slow down others.
- */
-const settings = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
-  SET LOCAL max_parallel_workers_per_gather = 0;`;
+/** Runs `work` in its own transaction. It may be run several times; only the last result counts. */
+export type InSnapshot = <T>(work: (snapshot: Snapshot) => Promise<T>, options?: WorkOptions) => Promise<T>;
 
-/**
- * Makes the function that runs work in a read-only transaction.
- * @param database its connections must read int8 as a number
- */
-export function snapshotsOf(database: Pick<Database, 'reading'>): InSnapshot {
+/** The work must be done again: the catalog was outdated, or the transaction has already ended. */
+class AgainError extends Error {}
+
+/** Makes the function that runs work in a read-only transaction. */
+export function snapshotsOf(database: Pick<Database, 'reading' | 'schema'>): InSnapshot {
   let catalog: Catalog | undefined;
-  return (work) =>
-    database.reading(settings, point, async (client, [row]) => {
-      const rows = rowsOf(client);
-      const [sequence, rights, version, trimmed] = row as readonly [number, number, number, number];
-      if (catalog?.version !== version) catalog = await readCatalog(rows, version);
-      let number = 0;
-      const copied = (query: string): Promise<readonly CopyRow[]> => copyRows(client, query);
-      return work({ catalog, sequence, rights, trimmed, rows, copied, newNumber: () => ++number });
+  const termCounts = new TermCounts();
+  const point = `SELECT q.last, q.rights, q.catalog, s.trimmed
+    FROM ${database.schema}.sequencer q CROSS JOIN ${database.schema}.store s WHERE q.one AND s.one`;
+  return (work, { isShort = false } = {}) =>
+    database.reading(async (session) => {
+      const attempt = async <T>(of: Transaction, all: (snapshot: Snapshot) => Promise<T>): Promise<T> => {
+        const result = await all(of);
+        // Work without a statement may have trusted an outdated catalog.
+        await of.moment();
+        return result;
+      };
+      if (catalog !== undefined) {
+        try {
+          return await attempt(new Transaction({ session, point, termCounts }, catalog, isShort), work);
+        } catch (error) {
+          if (!(error instanceof AgainError)) throw error;
+        }
+      }
+      const transaction = new Transaction({ session, point, termCounts }, catalog ?? emptyCatalog, false);
+      catalog = await transaction.begin();
+      return attempt(transaction, work);
     });
 }
 
-function rowsOf(client: ClientBase): Snapshot['rows'] {
-  return async <Row extends readonly unknown[]>({ text, values }: Piece) => {
-    const { rows } = await client.query<Row & unknown[]>({
-      text: numbered(text),
-      values: [...values],
-      rowMode: 'array',
-    });
-    return rows;
+const emptyCatalog: Catalog = {
+  version: Number.NaN,
+  types: new Map(),
+  typeKeys: new Map(),
+  incarnations: new Map(),
+  byNumber: new Map(),
+};
+
+interface Parts {
+  readonly session: ReadSession;
+  /** SQL for the read point. */
+  readonly point: string;
+  readonly termCounts: TermCounts;
+}
+
+class Transaction implements Snapshot {
+  readonly termCounts: TermCounts;
+  readonly #session: ReadSession;
+  readonly #point: string;
+  /** Whether the transaction ends with its first statement. */
+  readonly #isShort: boolean;
+  #catalog: Catalog;
+  #isBegun = false;
+  #moment: Moment | undefined;
+  #number = 0;
+
+  constructor({ session, point, termCounts }: Parts, catalog: Catalog, isShort: boolean) {
+    this.#session = session;
+    this.#point = point;
+    this.termCounts = termCounts;
+    this.#catalog = catalog;
+    this.#isShort = isShort;
+  }
+
+  get catalog(): Catalog {
+    return this.#catalog;
+  }
+
+  /** Begins the transaction, and reads the catalog if it is a newer one. */
+  async begin(): Promise<Catalog> {
+    this.#isBegun = true;
+    const [point] = await this.#session.begin(this.#point);
+    const version = this.#begun(point!);
+    if (this.#catalog.version !== version) {
+      this.#catalog = await readCatalog(this.rows, version);
+    }
+    return this.#catalog;
+  }
+
+  readonly moment = async (): Promise<Moment> => {
+    if (!this.#isBegun) await this.#run('');
+    return this.#moment!;
   };
+
+  readonly rows = async <Row extends readonly unknown[]>(statement: Piece): Promise<readonly Row[]> => {
+    const { rows, columnTypes } = await this.#run(withLiterals(statement));
+    const readers = columnTypes.map((type) => this.#session.readerOf(type));
+    const read = (value: string | null, column: number): unknown => (value === null ? null : readers[column]!(value));
+    return rows.map((row) => row.map(read)) as unknown as readonly Row[];
+  };
+
+  readonly copied = async (query: Piece): Promise<readonly CopyRow[]> =>
+    (await this.#run(copyOf(withLiterals(query)))).copied;
+
+  readonly newNumber = (): number => ++this.#number;
+
+  /** Runs a statement, the first one together with the beginning of the transaction. */
+  async #run(text: string): Promise<Answered> {
+    if (this.#isBegun) {
+      if (this.#isShort) throw new AgainError();
+      return (await this.#session.run(text))[0]!;
+    }
+    this.#isBegun = true;
+    const rest = [...(text === '' ? [] : [text]), ...(this.#isShort ? ['COMMIT'] : [])];
+    const [point, answered] = await this.#session.begin(this.#point, ...rest);
+    if (this.#begun(point!) !== this.#catalog.version) throw new AgainError();
+    return answered ?? point!;
+  }
+
+  /** Notes what the transaction sees. @returns the version of the catalog */
+  #begun({ rows }: Answered): number {
+    const [sequence, rights, version, trimmed] = rows[0]!.map(Number) as [number, number, number, number];
+    this.#moment = { sequence, rights, trimmed };
+    return version;
+  }
 }

@@ -3,9 +3,10 @@
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import { fieldPath, labelPath } from '../../term-paths.ts';
-import { indexedPathBytes, indexedValueBytes } from '../schema.ts';
+import { indexedPathBytes } from '../schema.ts';
+import { termId } from '../write/terms.ts';
 import type { Snapshot } from './snapshot.ts';
-import { allHold, bytes, bytesOf, piece, type Piece } from './sql.ts';
+import { allHold, bytes, piece, type Piece } from './sql.ts';
 
 /** The rows that have one of these terms; with `isNegative`, the rows that have none of them. */
 export interface TermSet {
@@ -109,15 +110,19 @@ export function ofPath(path: string): readonly Piece[] {
   ];
 }
 
-function valueTerms(of: TermsOf, path: string, values: readonly string[]): Promise<readonly TermRow[]> {
-  const texts = bytesOf(new Set(values));
-  const beginnings = texts.map((text) => text.subarray(0, indexedValueBytes));
-  return terms(of, [
-    ...ofPath(path),
-    piece(`substr(k.value, 1, ${indexedValueBytes}) = ANY(?::bytea[])`, beginnings),
-    piece('k.value = ANY(?::bytea[])', texts),
-  ]);
+async function valueTerms(of: TermsOf, path: string, values: readonly string[]): Promise<readonly TermRow[]> {
+  const { catalog, termCounts } = of.snapshot;
+  const type = catalog.typeKeys.get(of.t)!;
+  const ids = [...new Set(values)].map((value) => String(termId(type, path, value)));
+  const known = ids.map((id) => termCounts.of(id));
+  if (known.every((rows) => rows !== undefined)) return ids.map((id, i) => [id, known[i]!, noBytes]);
+  const found = await terms(of, [piece('k.id = ANY(?::int8[])', ids)]);
+  const rows = new Map(found.map(([id, n]) => [id, n]));
+  for (const id of ids) termCounts.note(id, rows.get(id) ?? 0);
+  return ids.map((id) => [id, rows.get(id) ?? 0, noBytes]);
 }
+
+const noBytes = Buffer.alloc(0);
 
 async function enumerated(
   of: TermsOf,
