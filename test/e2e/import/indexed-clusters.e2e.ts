@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { http1Client } from '../../clients/stream-client.ts';
@@ -145,7 +146,7 @@ test('eventsInvolvedResources brings the events of the cluster to its objects, a
   };
   await eventually('its events', async () => /"Happened"/.test((await eventsIn('told')) ?? ''));
   assert.equal(await eventually('the other', () => eventsIn('quiet')), 'none');
-  assert.deepEqual(await syncedNames('told'), ['configmaps.']);
+  await eventually('its types', async () => isDeepStrictEqual(await syncedNames('told'), ['configmaps.']));
 });
 
 test('a gateway of a shard takes the clusters of the shard, and no other', async () => {

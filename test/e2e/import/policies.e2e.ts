@@ -330,6 +330,9 @@ test('of two sources with one name the older has it, and the other is named in t
   await eventually('it follows', async () => /oldest/.test((await read(hub, cluster('p42-same')))?.spec.apiserver));
   const { uid, generation } = (await read(hub, lifecycle('p42-same'))).metadata;
   assert.deepEqual([uid, generation], [metadata.uid, metadata.generation]);
+  await eventually('its state, too', async () =>
+    /oldest/.test((await condition(hub, cluster('p42-same'), 'SynchroRunning'))?.message),
+  );
 });
 
 test('references may name each other, be cluster-scoped, and bring their changes to the cluster', async () => {
