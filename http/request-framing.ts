@@ -2,6 +2,7 @@
 // wrong: only this file may decide where a body ends. If other code decided differently, an attacker could smuggle a
 // second request in a body.
 import { HttpFault } from './http-fault.ts';
+import { token, trimmed } from './field-syntax.ts';
 import { readOnce } from './repeated-headers.ts';
 import type { BodyFraming } from './inbound.ts';
 import type { RawHeaders } from './raw-headers.ts';
@@ -55,13 +56,26 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
   const { body, host, expectsContinue, connection, subprotocols } = found;
   if (host === undefined) throw new HttpFault('BAD_HEADERS', 'the request has no Host header');
   if (subprotocols !== undefined) requireFewSubprotocols(subprotocols);
-  const options = connection === undefined ? [] : connection.toLowerCase().split(',');
-  const hasOption = (name: string): boolean => options.some((option) => option.trim() === name);
-  const close = hasOption('close');
-  const upgrade = found.upgrade !== undefined && hasOption('upgrade');
+  const options = connection === undefined ? [] : connectionOptions(connection);
+  const close = options.includes('close');
+  const upgrade = found.upgrade !== undefined && options.includes('upgrade');
   if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'an upgrade request must not have a body');
   return { body, host, close, expectsContinue, upgrade };
 });
+
+/**
+ * Returns the options of a Connection header in lower case. Anything but tokens between commas is refused: Go's server
+ * finds `close` in `x close`, where a strict reader finds none, and the two disagree about whether a request follows.
+ * @throws HttpFault BAD_HEADERS
+ */
+function connectionOptions(connection: string): readonly string[] {
+  return connection.split(',').map((text) => {
+    const option = trimmed(text, 0, text.length);
+    if (option !== '' && !token.test(option))
+      throw new HttpFault('BAD_HEADERS', 'the Connection header is not a comma-separated list of options');
+    return option.toLowerCase();
+  });
+}
 
 /** Reads one header field. Switching on the length of the name first avoids comparing most names at all. */
 function readField(found: Found, name: string, value: string): void {

@@ -108,6 +108,9 @@ const malformed: readonly (readonly [string, string])[] = [
       [`Transfer-Encoding "${coding}"`, `${requestLine}Host: x\r\nTransfer-Encoding: ${coding}\r\n\r\n`] as const,
   ),
   ['an expectation nobody knows', `${requestLine}Host: x\r\nExpect: 200-ok\r\n\r\n`],
+  ...['\u00f0 close', 'x close', 'close;q=1', '"close"', 'close\u00a0'].map(
+    (options) => [`Connection "${options}"`, `${requestLine}Host: x\r\nConnection: ${options}\r\n\r\n`] as const,
+  ),
   [
     'an upgrade with a body',
     `${requestLine}Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\n`,
