@@ -45,9 +45,8 @@ after(() => site?.stop());
 async function put(collection: string, object: Json): Promise<string> {
   const path = `${collection}/${object.metadata.name}`;
   const isThere = (await read(hub, path)) !== undefined;
-  const { spec } = object;
   const answer = isThere
-    ? await hub.request('PATCH', path, { spec }, merge)
+    ? await hub.request('PATCH', path, { spec: object.spec }, merge)
     : await hub.request('POST', collection, object);
   assert.ok(answer.status < 300, answer.body);
   return path;
@@ -330,9 +329,8 @@ test('of two sources with one name the older has it, and the other is named in t
   await eventually('it follows', async () => /oldest/.test((await read(hub, cluster('p42-same')))?.spec.apiserver));
   const { uid, generation } = (await read(hub, lifecycle('p42-same'))).metadata;
   assert.deepEqual([uid, generation], [metadata.uid, metadata.generation]);
-  await eventually('its state, too', async () =>
-    /oldest/.test((await condition(hub, cluster('p42-same'), 'SynchroRunning'))?.message),
-  );
+  const running = async (): Promise<Json> => await condition(hub, cluster('p42-same'), 'SynchroRunning');
+  await eventually('its state, too', async () => /oldest/.test((await running())?.message));
 });
 
 test('references may name each other, be cluster-scoped, and bring their changes to the cluster', async () => {
