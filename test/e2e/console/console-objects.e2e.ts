@@ -132,10 +132,11 @@ test(
     });
     const dataOf = (): object => store.get('ConfigMap', 'shop', 'settings')!['data'] as object;
     const { page } = await open('ada', '/console/c/frankfurt/api/v1/namespaces/shop/configmaps/settings?tab=yaml');
-    const edit = async (from: string, to: string): Promise<void> => {
+    const edit = async (from: string, to: string, meanwhile?: () => void): Promise<void> => {
       await page.getByRole('button', { name: 'Edit' }).click();
       const content = page.locator('.cm-content[contenteditable="true"]');
       await content.waitFor();
+      meanwhile?.();
       const text = (await content.locator('.cm-line').allInnerTexts()).join('\n').replace(from, to);
       await content.fill(text);
       await page.getByRole('button', { name: 'Try it and compare' }).click();
@@ -146,8 +147,9 @@ test(
     await page.getByRole('button', { name: 'Apply this change' }).click();
     await eventually('it is applied', () => JSON.stringify(dataOf()) === '{"mode":"fast"}');
     await page.getByRole('button', { name: 'Edit' }).waitFor();
-    store.update('ConfigMap', 'shop', 'settings', (next) => (next['data'] = { mode: 'theirs' }));
-    await edit('mode: fast', 'mode: mine');
+    await edit('mode: fast', 'mode: mine', () =>
+      store.update('ConfigMap', 'shop', 'settings', (next) => (next['data'] = { mode: 'theirs' })),
+    );
     await page.getByRole('alert').getByText('409').waitFor();
     assert.match(await page.locator('.cm-content').innerText(), /mode: mine/, 'what was typed is kept');
     assert.deepEqual(dataOf(), { mode: 'theirs' });
