@@ -4,17 +4,22 @@ import type { MemberObjects, ObjectName } from '../../distribute/member/member-o
 import { accountName, nameOf } from './access-objects.ts';
 import { listAt, textsAt } from '../../controllers/objects.ts';
 
-/** Returns the rights that are missing, as `verb resource.group`; empty when everything is permitted. */
+/**
+ * Returns the rights that are missing, as `verb resource.group`; empty when everything is permitted.
+ * @param others further objects that are applied
+ */
 export async function missingRights(
   objects: MemberObjects,
   wanted: readonly JsonObject[],
   memberNamespace: string,
+  others: readonly ObjectName[] = [],
 ): Promise<readonly string[]> {
   const questions = new Map<string, readonly [verb: string, object: ObjectName]>();
   const ask = (verb: string, object: ObjectName): void => {
     questions.set(wordsOf(verb, object), [verb, { ...object, name: '' }]);
   };
-  for (const object of wanted) for (const verb of ['create', 'get', 'patch']) ask(verb, nameOf(object));
+  const applied = ['create', 'get', 'patch'];
+  for (const object of [...wanted.map(nameOf), ...others]) for (const verb of applied) ask(verb, object);
   const account = nameOf({ kind: 'ServiceAccount', metadata: { namespace: memberNamespace, name: accountName } });
   ask('create', { ...account, kind: { ...account.kind, resource: 'serviceaccounts/token' } });
   const roles = wanted.map(nameOf).filter(({ kind: { resource } }) => resource === 'clusterroles');
