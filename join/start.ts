@@ -1,7 +1,7 @@
 // Entry point of this folder: elects a leader among all replicas, and looks after ClusterJoins in the leader.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { defaultLeaseTiming, startElection } from '../controllers/leader/lease.ts';
+import { startElection } from '../controllers/leader/lease.ts';
 import { makeHubWriter } from '../controllers/hub/hub-writer.ts';
 import { Joins, type JoinsOptions } from './joins.ts';
 
@@ -16,19 +16,13 @@ export interface ClusterJoins {
 
 /** Starts at once, without waiting for the hub to answer. */
 export function startClusterJoins({ lease, ...options }: ClusterJoinsOptions): ClusterJoins {
-  const { client, log, timeScale } = options;
-  const { durationMs, renewWithinMs, periodMs } = defaultLeaseTiming;
+  const { client, log } = options;
   const identity = `${hostname()}_${randomUUID()}`;
   const name = `${lease.namespace}/${lease.name}`;
   const election = startElection({
     client,
     ...lease,
     identity,
-    timing: {
-      durationMs: durationMs * timeScale,
-      renewWithinMs: renewWithinMs * timeScale,
-      periodMs: periodMs * timeScale,
-    },
     lead: () => {
       const joins = new Joins({ ...options, writer: makeHubWriter(client) });
       return () => joins.close();
