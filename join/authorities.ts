@@ -1,5 +1,5 @@
-// Watches the certificate authority of each member that has joined: the ConfigMap `kube-root-ca.crt` in the namespace of
-// the gateway's ServiceAccount, over the gateway's own connections.
+// Watches the certificate authority of each member that has joined: the ConfigMap `kube-root-ca.crt` in the namespace
+// of the gateway's ServiceAccount, over the gateway's own connections.
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ClusterReader } from '../cache/model/store.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
@@ -13,6 +13,8 @@ export interface AuthoritiesOptions {
   readonly connections: Connections;
   /** Called when the authority of a member may have changed. */
   readonly onChange: (cluster: string) => void;
+  /** Called with the reason why the authority of a member cannot be read. */
+  readonly onFault: (cluster: string, message: string) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -25,7 +27,7 @@ export interface Authorities {
   close(): void;
 }
 
-export function makeAuthorities({ store, connections, onChange, onError }: AuthoritiesOptions): Authorities {
+export function makeAuthorities({ store, connections, onChange, onFault, onError }: AuthoritiesOptions): Authorities {
   const reflectors = new Map<string, Reflector>();
   return {
     follow(cluster, namespace) {
@@ -39,6 +41,9 @@ export function makeAuthorities({ store, connections, onChange, onError }: Autho
           fieldSelector: `metadata.name=${authorityConfigMap}`,
         },
         onChange: () => onChange(cluster),
+        onState: ({ fault }) => {
+          if (fault !== undefined) onFault(cluster, fault.message);
+        },
         onError,
       });
       reflectors.set(cluster, reflector);

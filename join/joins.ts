@@ -1,4 +1,5 @@
-// Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: install, look after, or leave.
+// Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: install, look after, or
+// leave.
 import type { HubObject } from '../cache/hub/hub-types.ts';
 import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
@@ -60,6 +61,7 @@ export class Joins {
       store,
       connections,
       onChange: (name) => this.#lookNow(name),
+      onFault: (cluster, fault) => log.warn({ cluster, fault }, 'join: a certificate authority cannot be read'),
       onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
     });
     this.#unsubscribe = store.subscribe(({ record: { spec } }) => this.#add(spec.originalName));
@@ -114,8 +116,7 @@ export class Joins {
     const status = new JoinStatus(join);
     if (isDeleting(join)) {
       this.#authorities.unfollow(name);
-      const outcome = await leavePass(this.#options, join, status, managed);
-      return outcome;
+      return await leavePass(this.#options, join, status, managed);
     }
     if (managed !== undefined && isDeleting(managed) && isMadeFor(managed, join)) {
       await writer.remove(clusterJoins, join);
@@ -123,12 +124,24 @@ export class Joins {
     }
     await setFinalizer(writer, clusterJoins, join, { finalizer: joinFinalizer, wanted: true });
     if (!hasFinalizer(join)) return 'done';
+    try {
+      return { afterMs: await this.#lookAndTell(join, status, managed) };
+    } catch (error) {
+      // What the look found is not written, for example since the status was changed meanwhile: look again.
+      this.#lookOf(join).atMs = 0;
+      throw error;
+    }
+  }
+
+  /** Looks at the member if it is time to, and writes what is found. Returns the milliseconds until the next look. */
+  async #lookAndTell(join: HubObject, status: JoinStatus, managed: HubObject | undefined): Promise<number> {
+    const { writer } = this.#options;
     const waitMs = await this.#look(join, status);
-    const ready = readinessOf(join, status, this.#recordOf(name), managed);
+    const ready = readinessOf(join, status, this.#recordOf(join.metadata.name), managed);
     status.find('Ready', ready.status, ready.reason, ready.message);
     await status.save(writer);
     if (managed !== undefined) await tellReady(writer, managed, ready);
-    return { afterMs: waitMs };
+    return waitMs;
   }
 
   /** Asks the member if it is time to; returns the milliseconds until the next time. */

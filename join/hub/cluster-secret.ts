@@ -64,11 +64,11 @@ export async function storeSecret(
     },
   };
   const data = encoded({
-      endpoint: addressOf(access),
-      'ca.crt': tls.ca,
-      token,
-      'proxy-url': proxy === undefined ? undefined : proxyUrl(proxy),
-    });
+    endpoint: addressOf(access),
+    'ca.crt': tls.ca,
+    token,
+    'proxy-url': proxy === undefined ? undefined : proxyUrl(proxy),
+  });
   const before = await readSecret(client, namespace, join.metadata.name);
   if (before === undefined) {
     await writer.create(secrets, { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, data });
@@ -81,9 +81,7 @@ export async function storeSecret(
 
 function proxyUrl({ scheme, host, port, userinfo }: ProxyAddress): string {
   const user =
-    userinfo === undefined
-      ? ''
-      : `${encodeURIComponent(userinfo.username)}:${encodeURIComponent(userinfo.password)}@`;
+    userinfo === undefined ? '' : `${encodeURIComponent(userinfo.username)}:${encodeURIComponent(userinfo.password)}@`;
   return `${scheme}://${user}${bracketed(host)}:${port}`;
 }
 

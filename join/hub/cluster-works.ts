@@ -1,6 +1,6 @@
-// The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in the
-// order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest first, each
-// level only when the one before is gone.
+// The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in
+// the order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest
+// first, each level only when the one before is gone.
 import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
 import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
 import { collectionPath } from '../../cache/hub/hub-paths.ts';
@@ -75,7 +75,11 @@ async function listIn(
   type: ResourceType,
   namespace: string,
 ): Promise<readonly HubObject[]> {
-  const answer = await client.request({ method: 'GET', path: collectionPath({ ...type, namespace }, {}), timeoutMs: 15_000 });
+  const answer = await client.request({
+    method: 'GET',
+    path: collectionPath({ ...type, namespace }, {}),
+    timeoutMs: 15_000,
+  });
   if (answer.status === 404) return [];
   check(answer, 'list', type);
   return listAt(JSON.parse(answer.body.toString('utf8')), 'items') as readonly HubObject[];

@@ -36,7 +36,10 @@ export async function keepManagedCluster(
 ): Promise<void> {
   const managedClusterClientConfigs = [{ url, ...(caBundle === undefined ? {} : { caBundle }) }];
   if (present !== undefined) {
-    const isSame = isDeepStrictEqual(fieldOf(present, 'spec', 'managedClusterClientConfigs'), managedClusterClientConfigs);
+    const isSame = isDeepStrictEqual(
+      fieldOf(present, 'spec', 'managedClusterClientConfigs'),
+      managedClusterClientConfigs,
+    );
     if (isMadeFor(present, join) && !isSame)
       await writer.patch(managedClusters, present, { spec: { managedClusterClientConfigs } });
     return;
@@ -53,11 +56,7 @@ export async function keepManagedCluster(
 }
 
 /** Tells on the ManagedCluster whether it is ready. @throws HubRefusal, GatewayError */
-export async function tellReady(
-  writer: HubWriter,
-  managed: HubObject,
-  finding: Omit<Finding, 'type'>,
-): Promise<void> {
+export async function tellReady(writer: HubWriter, managed: HubObject, finding: Omit<Finding, 'type'>): Promise<void> {
   const before = conditionsOf(managed);
   const conditions = withConditions(before, [{ type: readyType, ...finding }], generationOf(managed));
   if (isDeepStrictEqual(before, conditions)) return;

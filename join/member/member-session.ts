@@ -9,6 +9,9 @@ import { judgedSpec } from '../../cache/sources/judged.ts';
 import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
+import type { ServedKind } from '../../distribute/member/kinds.ts';
+import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
+import { textAt } from '../../controllers/objects.ts';
 import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import { makeConnections } from '../../routing/members/target.ts';
 
@@ -43,6 +46,26 @@ export async function withMember<Result>(
   } finally {
     connections.close('drain');
   }
+}
+
+/**
+ * Returns the UID of the Namespace kube-system, by which a cluster is recognised.
+ * @throws MemberRefusal, GatewayError
+ */
+export async function clusterUidOf({ own }: ReachedMember): Promise<string> {
+  const kubeSystem = { kind: namespaces, namespace: '', name: 'kube-system' };
+  const found = await makeMemberObjects(own, '', refuseWrites).get(kubeSystem);
+  if (found === undefined) throw new MemberRefusal(404, 'NotFound', 'the cluster has no Namespace kube-system');
+  return textAt(found, 'metadata', 'uid');
+}
+
+const namespaces: ServedKind = {
+  ...{ group: '', version: 'v1', kind: 'Namespace', resource: 'namespaces' },
+  ...{ isNamespaced: false, isWatchable: true },
+};
+
+function refuseWrites(): never {
+  throw new Error('only reads are meant here');
 }
 
 function specOf(join: HubObject, access: Access, rule: AddressRule): ClusterSpec {

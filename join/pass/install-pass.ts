@@ -4,14 +4,14 @@ import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { check } from '../../controllers/hub/hub-writer.ts';
 import { textAt } from '../../controllers/objects.ts';
 import { makeKinds, type Kinds } from '../../distribute/member/kinds.ts';
-import { MemberRefusal, type MemberObjects } from '../../distribute/member/member-objects.ts';
+import type { MemberObjects } from '../../distribute/member/member-objects.ts';
 import type { JsonObject } from '../../lib/objects/json-object.ts';
 import { deleteBootstrap, readBootstrap, type Bootstrap } from '../hub/bootstrap.ts';
 import { addressOf, readSecret, storeSecret, withToken } from '../hub/cluster-secret.ts';
 import { accessObjects, nameOf } from '../member/access-objects.ts';
 import { applyBundle, manifestsIn, servedNames } from '../member/bundle.ts';
 import { foreignObjects, install, ownsNamespace } from '../member/install.ts';
-import { withMember, type ReachedMember } from '../member/member-session.ts';
+import { clusterUidOf, withMember, type ReachedMember } from '../member/member-session.ts';
 import { missingRights } from '../member/rights.ts';
 import { requestToken, tokenFault } from '../member/token.ts';
 import { installHash, isMadeFor, joinSpecOf, markOf, type JoinSpec } from '../object/cluster-join.ts';
@@ -93,14 +93,6 @@ async function reach({ join, spec, status, claims }: Installation, member: Reach
     );
   status.set({ clusterUID: uid, server: addressOf(access) });
   status.find('Reached', 'True', 'Reached', `the cluster answers; the UID of its Namespace kube-system is ${uid}`);
-}
-
-/** Returns the UID of the Namespace kube-system, by which a cluster is recognised. @throws MemberRefusal, GatewayError */
-export async function clusterUidOf(member: ReachedMember): Promise<string> {
-  const answer = await member.own.request({ method: 'GET', path: '/api/v1/namespaces/kube-system', timeoutMs: 15_000 });
-  const parsed = parse(answer.body);
-  if (answer.status === 200) return textAt(parsed, 'metadata', 'uid');
-  throw new MemberRefusal(answer.status, textAt(parsed, 'reason'), textAt(parsed, 'message'));
 }
 
 function parse(body: Buffer): unknown {

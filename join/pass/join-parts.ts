@@ -55,7 +55,10 @@ export class StepFault extends Error {
   }
 }
 
-/** Does the work of a step. @throws StepFault when hub or member refuse or do not answer; whatever else `work` throws */
+/**
+ * Does the work of a step.
+ * @throws StepFault when hub or member refuse or do not answer; whatever else `work` throws
+ */
 export async function inStep<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

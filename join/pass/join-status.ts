@@ -36,11 +36,7 @@ export class JoinStatus {
 
   find(...finding: readonly [type: string, status: Finding['status'], reason: string, message: string]): void {
     const [type, status, reason, message] = finding;
-    this.#conditions = withConditions(
-      this.#conditions,
-      [{ type, status, reason, message }],
-      generationOf(this.#join),
-    );
+    this.#conditions = withConditions(this.#conditions, [{ type, status, reason, message }], generationOf(this.#join));
   }
 
   isTrue(type: string): boolean {

@@ -3,10 +3,9 @@
 import type { Access } from '../../cache/sources/objects/registration.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { accessIn, replaceKeys, withToken } from '../hub/cluster-secret.ts';
-import { withMember, type ReachedMember } from '../member/member-session.ts';
+import { clusterUidOf, withMember, type ReachedMember } from '../member/member-session.ts';
 import { requestToken, tokenFault } from '../member/token.ts';
 import { joinSpecOf } from '../object/cluster-join.ts';
-import { clusterUidOf } from './install-pass.ts';
 import { inStep, StepFault, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 
@@ -24,7 +23,8 @@ export async function keepPass(
 ): Promise<void> {
   await inStep('Reached', async () => {
     const access = accessIn(secret);
-    const trusting = authority === undefined ? access : await followAuthority(parts, join, status, secret, access, authority);
+    const trusting =
+      authority === undefined ? access : await followAuthority(parts, join, status, secret, access, authority);
     await withMember(join, trusting, parts.rule, async (member) => {
       const uid = await clusterUidOf(member);
       if (uid !== status.memory.clusterUID)

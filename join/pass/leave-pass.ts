@@ -1,5 +1,5 @@
-// Lets a member leave. The order matters: works need the gateway's access, and so does the removal of the objects in the
-// member, of which the ClusterRoleBinding that permits the removal is the last.
+// Lets a member leave. The order matters: works need the gateway's access, and so does the removal of the objects in
+// the member, of which the ClusterRoleBinding that permits the removal is the last.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubObject } from '../../cache/hub/hub-types.ts';
 import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
@@ -12,9 +12,8 @@ import { deleteNextWorks, dropWorks } from '../hub/cluster-works.ts';
 import { accessIn, readSecret, secrets } from '../hub/cluster-secret.ts';
 import { managedClusters } from '../hub/managed-cluster.ts';
 import { nameOf } from '../member/access-objects.ts';
-import { withMember } from '../member/member-session.ts';
+import { clusterUidOf, withMember } from '../member/member-session.ts';
 import { clusterJoins, isMadeFor, joinFinalizer, joinSpecOf, type InstalledObject } from '../object/cluster-join.ts';
-import { clusterUidOf } from './install-pass.ts';
 import { objectsFor, type JoinParts } from './join-parts.ts';
 import type { JoinStatus } from './join-status.ts';
 

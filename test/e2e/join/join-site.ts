@@ -151,13 +151,7 @@ export function secretPath(name: string, namespace: string = secretNamespace): s
 }
 
 /** Waits until the condition of the ClusterJoin is so, and returns the ClusterJoin. */
-export async function says(
-  hub: Member,
-  name: string,
-  type: string,
-  status: string,
-  reason?: string,
-): Promise<Json> {
+export async function says(hub: Member, name: string, type: string, status: string, reason?: string): Promise<Json> {
   let last: Json;
   return await eventually(`${name} ${type} ${status} ${reason ?? ''}`, async () => {
     last = await read(hub, joinPath(name));
