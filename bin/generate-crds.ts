@@ -14,7 +14,7 @@ Examples:
   $ portcullis generate crds --karmada-search | kubectl apply --server-side -f -
   $ portcullis generate crds --cluster-joins | kubectl apply --server-side -f -`;
 
-/** The definitions as YAML documents: Clusterpedia's with that of collections, that of Karmada's search, ClusterJoin. */
+/** The definitions as YAML documents: those of Clusterpedia and collections, of Karmada's search, and of joins. */
 const texts = {
   clusterpedia: yamlOf([...clusterpediaDefinitions, collectionDefinition]),
   karmadaSearch: yamlOf([resourceRegistryDefinition]),

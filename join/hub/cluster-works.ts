@@ -51,7 +51,7 @@ export async function dropWorks(
     for (const object of await listIn(client, type, namespace)) await writer.remove(type, object);
     for (const object of await listIn(client, type, namespace)) {
       const { resourceVersion } = object.metadata;
-      await writer.patch(type, object, { metadata: { resourceVersion, finalizers: null } });
+      await writer.patch(type, object, { metadata: { resourceVersion, finalizers: [] } });
     }
   }
 }
