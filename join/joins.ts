@@ -11,6 +11,7 @@ import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
 import { makeBackoff, type Backoff } from '../lib/backoff.ts';
 import type { Connections } from '../routing/members/target.ts';
 import { makeAuthorities, type Authorities } from './authorities.ts';
+import { ClusterApiImport } from './cluster-api.ts';
 import { accessIn, addressOf, readSecret } from './hub/cluster-secret.ts';
 import { keepManagedCluster, managedClusters, tellReady } from './hub/managed-cluster.ts';
 import { clusterJoins, installHash, isMadeFor, joinFinalizer, joinKind, joinSpecOf } from './object/cluster-join.ts';
@@ -47,6 +48,7 @@ export class Joins {
   readonly #queue: WorkQueue;
   readonly #authorities: Authorities;
   readonly #claims: Claims;
+  readonly #clusterApi: ClusterApiImport;
   readonly #looks = new Map<string, NextLook>();
   readonly #unsubscribe: () => void;
 
@@ -57,6 +59,7 @@ export class Joins {
     this.#joins = this.#follow(clusterJoins);
     this.#managed = this.#follow(managedClusters);
     this.#claims = makeClaims(() => this.#joins.objects);
+    this.#clusterApi = new ClusterApiImport({ ...options, joins: () => this.#joins.objects });
     this.#authorities = makeAuthorities({
       store,
       connections,
@@ -70,6 +73,7 @@ export class Joins {
   close(): void {
     this.#unsubscribe();
     this.#queue.close();
+    this.#clusterApi.close();
     this.#authorities.close();
     this.#joins.close();
     this.#managed.close();
@@ -83,8 +87,12 @@ export class Joins {
       timing: { missingPollMs, maxBackoffMs: 5_000 },
       onChange: (changes) => {
         for (const { object } of changes) {
-          if (resource === clusterJoins) this.#queue.add(object.metadata.name);
-          else this.#add(object.metadata.name);
+          const { name } = object.metadata;
+          if (resource !== clusterJoins) this.#add(name);
+          else {
+            this.#queue.add(name);
+            this.#clusterApi.look(name);
+          }
         }
       },
       onState: ({ fault }) => {

@@ -86,8 +86,9 @@ function joinAccess(): readonly object[] {
       {
         apiGroups: ['join.portcullis.io'],
         resources: ['clusterjoins'],
-        verbs: ['list', 'watch', 'patch', 'delete'],
+        verbs: ['create', 'list', 'watch', 'patch', 'delete'],
       },
+      { apiGroups: ['cluster.x-k8s.io'], resources: ['clusters'], verbs: ['list', 'watch'] },
       { apiGroups: ['join.portcullis.io'], resources: ['clusterjoins/status'], verbs: ['patch'] },
       {
         apiGroups: ['cluster.open-cluster-management.io'],

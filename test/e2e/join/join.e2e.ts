@@ -1,6 +1,9 @@
 // Clusters join and leave by an object on the hub: what is made in them, what is checked before, and what is left.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { runCommand } from '../../controlplane/processes.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { clusterPath } from '../../hub/site.ts';
@@ -42,6 +45,7 @@ before(async () => {
 after(() => site?.stop());
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
+const executable = path.join(import.meta.dirname, '../../../bin/portcullis.mjs');
 const account = 'system:serviceaccount:portcullis-system:portcullis-gateway';
 
 async function podsThroughGateway(cluster: string): Promise<number | null> {
@@ -72,10 +76,10 @@ async function madeIn(member: Member): Promise<string[]> {
 test('a bootstrap credential without the rights changes nothing, and the condition lists what is missing', async () => {
   const mark = await m1.auditMark();
   await declare(hub, 'weak', m1.users.alice.kubeconfig);
-  const { status } = await says(hub, 'weak', 'Ready', 'False');
-  const reached = status.conditions.find(({ type }: Json) => type === 'Reached');
-  const judged = reached.status === 'False' ? reached : (await says(hub, 'weak', 'RightsSufficient', 'False')).status;
-  assert.match(JSON.stringify(judged), /may not create|create clusterroles\.rbac\.authorization\.k8s\.io/);
+  const { status } = await says(hub, 'weak', 'RightsSufficient', 'False', 'RightsMissing');
+  const { message } = status.conditions.find(({ type }: Json) => type === 'RightsSufficient');
+  assert.match(message, /create clusterroles\.rbac\.authorization\.k8s\.io/);
+  assert.match(message, /impersonate users/);
   const writes = (await m1.audit(mark)).filter(
     ({ verb, userAgent, objectRef }) =>
       userAgent === 'portcullis-join' && verb !== 'get' && objectRef?.resource?.startsWith('selfsubject') !== true,
@@ -157,6 +161,33 @@ test('a cluster is ready only while the conditions of its readiness gates are Tr
   await patch(hub, joinPath('one'), { metadata: { annotations: { 'gateway.portcullis.io/readiness-gates': null } } });
 });
 
+async function cli(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  const command = [executable, ...args, '--kubeconfig', hub.adminKubeconfig, '--timeout', '60s'];
+  const { code, stdout, stderr } = await runCommand(process.execPath, command);
+  return { code, output: `${stdout}${stderr}` };
+}
+
+test('portcullis unjoin and join let a cluster leave and come back, and tell why one cannot', async () => {
+  const left = await cli('unjoin', 'one');
+  assert.equal(left.code, 0, left.output);
+  assert.match(left.output, /one has left/);
+  await eventually('nothing is left in the cluster', async () => (await madeIn(m1)).length === 0);
+  const twice = await cli('unjoin', 'one');
+  assert.equal(twice.code, 2);
+  const bootstrap = ['--namespace', bootstrapNamespace, '--bootstrap-kubeconfig'];
+  const refused = await cli('join', 'one', ...bootstrap, m1.users.alice.kubeconfig);
+  assert.equal(refused.code, 1);
+  assert.match(refused.output, /one cannot join: the bootstrap credential may not .*create clusterroles/);
+  const again = await cli('join', 'one', ...bootstrap, m1.adminKubeconfig);
+  assert.equal(again.code, 2);
+  assert.match(again.output, /there is a ClusterJoin "one" already/);
+  assert.equal((await cli('unjoin', 'one')).code, 0);
+  const joined = await cli('join', 'one', ...bootstrap, m1.adminKubeconfig);
+  assert.equal(joined.code, 0, joined.output);
+  assert.match(joined.output, /Verified True[^]*one has joined/);
+  assert.equal(await podsThroughGateway('one'), 0);
+});
+
 test('a ManagedCluster that is deleted waits for foreign finalizers; then nothing is left, and it can join again', async () => {
   await declare(hub, 'two', m2.adminKubeconfig, { managedCluster: true });
   await says(hub, 'two', 'Ready', 'True');
@@ -210,6 +241,38 @@ test('works of a cluster that leaves are deleted level by level before the gatew
   }
   await isGone(hub, joinPath('two'));
   await eventually('nothing is left in the cluster', async () => (await madeIn(m2)).length === 0);
+});
+
+test('a Cluster of Cluster API with the label joins by its own kubeconfig, which stays, and leaves with the label', async () => {
+  const cluster = '/apis/cluster.x-k8s.io/v1beta2/namespaces/joining/clusters';
+  const kubeconfig = readFileSync(m2.adminKubeconfig, 'utf8');
+  await hub.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'cluster.x-k8s.io/secret',
+      metadata: { name: 'capi-kubeconfig', namespace: bootstrapNamespace },
+      stringData: { value: kubeconfig },
+    },
+    ...['capi', 'other'].map((name) => ({
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Cluster',
+      metadata: {
+        name,
+        namespace: bootstrapNamespace,
+        labels: name === 'capi' ? { 'gateway.portcullis.io/join': 'true' } : {},
+      },
+      spec: {},
+    })),
+  );
+  await says(hub, 'capi', 'Ready', 'True');
+  assert.notEqual(await read(hub, secretPath('capi-kubeconfig', bootstrapNamespace)), undefined);
+  assert.equal(await read(hub, joinPath('other')), undefined);
+  await patch(hub, `${cluster}/capi`, { metadata: { labels: { 'gateway.portcullis.io/join': null } } });
+  await isGone(hub, joinPath('capi'));
+  await eventually('nothing is left in the cluster', async () => (await madeIn(m2)).length === 0);
+  assert.notEqual(await read(hub, secretPath('capi-kubeconfig', bootstrapNamespace)), undefined);
+  assert.notEqual(await read(hub, joinPath('one')), undefined);
 });
 
 test('a dead cluster is given up after a time, what stays in it is listed, and others are untouched', async () => {
