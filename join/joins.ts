@@ -30,6 +30,8 @@ export interface JoinsOptions extends JoinParts {
 /** When a member is looked at again, and for which generation of the ClusterJoin it was looked at. */
 interface NextLook {
   atMs: number;
+  /** Something changed since the last look began, so that the next one is due at once. */
+  isAsked: boolean;
   generation: number | undefined;
   readonly backoff: Backoff;
 }
@@ -109,7 +111,7 @@ export class Joins {
 
   #lookNow(name: string): void {
     const look = this.#looks.get(name);
-    if (look !== undefined) look.atMs = 0;
+    if (look !== undefined) look.isAsked = true;
     this.#add(name);
   }
 
@@ -136,7 +138,7 @@ export class Joins {
       return { afterMs: await this.#lookAndTell(join, status, managed) };
     } catch (error) {
       // What the look found is not written, for example since the status was changed meanwhile: look again.
-      this.#lookOf(join).atMs = 0;
+      this.#lookOf(join).isAsked = true;
       throw error;
     }
   }
@@ -157,7 +159,8 @@ export class Joins {
     const { name } = join.metadata;
     const look = this.#lookOf(join);
     const generation = generationOf(join);
-    if (look.generation === generation && look.atMs > Date.now()) return look.atMs - Date.now();
+    if (!look.isAsked && look.generation === generation && look.atMs > Date.now()) return look.atMs - Date.now();
+    look.isAsked = false;
     let waitMs: number;
     try {
       await this.#pass(join, status);
@@ -178,7 +181,12 @@ export class Joins {
   #lookOf({ metadata: { name } }: HubObject): NextLook {
     const known = this.#looks.get(name);
     if (known !== undefined) return known;
-    const made = { atMs: 0, generation: undefined, backoff: makeBackoff(firstRetryMs, maxRetryMs, Math.random) };
+    const made = {
+      atMs: 0,
+      isAsked: false,
+      generation: undefined,
+      backoff: makeBackoff(firstRetryMs, maxRetryMs, Math.random),
+    };
     this.#looks.set(name, made);
     return made;
   }

@@ -164,7 +164,7 @@ test('a cluster is ready only while the conditions of its readiness gates are Tr
 async function cli(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
   const command = [executable, ...args, '--kubeconfig', hub.adminKubeconfig, '--timeout', '60s'];
   const { code, stdout, stderr } = await runCommand(process.execPath, command);
-  return { code, output: `${stdout}${stderr}` };
+  return { code, output: `${stderr}${stdout}` };
 }
 
 test('portcullis unjoin and join let a cluster leave and come back, and tell why one cannot', async () => {
