@@ -1,5 +1,5 @@
-// `portcullis join` and `portcullis unjoin`: the commands around ClusterJoin objects. They speak to the hub itself, with
-// the rights of the person who runs them.
+// `portcullis join` and `portcullis unjoin`: the commands around ClusterJoin objects. They speak to the hub itself,
+// with the rights of the person who runs them.
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseDuration } from '../../lib/duration.ts';

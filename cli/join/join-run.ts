@@ -1,4 +1,5 @@
-// `portcullis join` and `unjoin`: write a ClusterJoin on the hub, and tell what the gateway makes of it until it is done.
+// `portcullis join` and `unjoin`: write a ClusterJoin on the hub, and tell what the gateway makes of it until it is
+// done.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, usageFailure } from '../failure.ts';
 import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
