@@ -18,6 +18,7 @@ const namespaces = [
   'argocd',
   'clusterpedia-system',
   'clusters',
+  'joining',
   'karmada-cluster',
   'karmada-clusters',
   'monitoring',
