@@ -1,21 +1,24 @@
-// `portcullis generate crds`: prints Clusterpedia's types and that of collections, or the one of Karmada's search, for
-// hubs that do not have them. The chart installs the same texts.
-import type { Command } from 'commander';
+// `portcullis generate crds`: prints Clusterpedia's types and that of collections, the one of Karmada's search, or
+// ClusterJoin, for hubs that do not have them. The chart installs the same texts.
+import { Option, type Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Terminal } from '../cli/terminal.ts';
 import { clusterpediaDefinitions } from '../import/definitions/clusterpedia.ts';
 import { collectionDefinition } from '../import/definitions/collections.ts';
 import { resourceRegistryDefinition } from '../import/definitions/karmada.ts';
+import { clusterJoinDefinition } from '../join/object/definition.ts';
 
 const examples = `
 Examples:
   $ portcullis generate crds | kubectl apply --server-side -f -
-  $ portcullis generate crds --karmada-search | kubectl apply --server-side -f -`;
+  $ portcullis generate crds --karmada-search | kubectl apply --server-side -f -
+  $ portcullis generate crds --cluster-joins | kubectl apply --server-side -f -`;
 
-/** The definitions as YAML documents: Clusterpedia's with that of collections, and the one of Karmada's search. */
+/** The definitions as YAML documents: those of Clusterpedia and collections, of Karmada's search, and of joins. */
 const texts = {
   clusterpedia: yamlOf([...clusterpediaDefinitions, collectionDefinition]),
   karmadaSearch: yamlOf([resourceRegistryDefinition]),
+  clusterJoins: yamlOf([clusterJoinDefinition]),
 };
 
 /**
@@ -25,6 +28,7 @@ const texts = {
 export const chartDefinitions: Readonly<Record<string, string>> = {
   'charts/portcullis/files/clusterpedia-crds.yaml': texts.clusterpedia,
   'charts/portcullis/files/karmada-search-crds.yaml': texts.karmadaSearch,
+  'charts/portcullis/files/cluster-join-crds.yaml': texts.clusterJoins,
 };
 
 function yamlOf(definitions: readonly object[]): string {
@@ -42,8 +46,10 @@ export function addGenerateCrds(program: Command, terminal: Terminal): void {
       "print the CustomResourceDefinitions of Clusterpedia's types, which import policies need, and of collections",
     )
     .option('--karmada-search', "print ResourceRegistry of Karmada's search in place of them")
+    .addOption(new Option('--cluster-joins', 'print ClusterJoin in place of them').conflicts('karmadaSearch'))
     .addHelpText('after', examples)
-    .action(({ karmadaSearch = false }: { readonly karmadaSearch?: boolean }) =>
-      terminal.print(karmadaSearch ? texts.karmadaSearch : texts.clusterpedia),
-    );
+    .action((chosen: { readonly karmadaSearch?: boolean; readonly clusterJoins?: boolean }) => {
+      if (chosen.clusterJoins === true) terminal.print(texts.clusterJoins);
+      else terminal.print(chosen.karmadaSearch === true ? texts.karmadaSearch : texts.clusterpedia);
+    });
 }

@@ -4,6 +4,7 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import { defaultCollectionsLease } from '../gateway/config/controllers/collections-config.ts';
 import { defaultClusterpediaNamespace } from '../gateway/config/controllers/import-config.ts';
+import { defaultJoinsLease } from '../gateway/config/controllers/joins-config.ts';
 import { defaultWorksExecutor, defaultWorksLease } from '../gateway/config/controllers/works-config.ts';
 import { sourceNames } from '../gateway/config/source-names.ts';
 
@@ -16,6 +17,7 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
   addHubDecisionFlags(command);
   addHubIdentityFlags(command);
   addImportFlags(command);
+  addJoinFlags(command);
   addWorksFlags(command);
   return addSecondSpellings(command, note);
 }
@@ -140,6 +142,13 @@ function addImportFlags(command: Command): void {
       '--sharding-name <name>',
       'take only PediaClusters with this spec.shardingName (default: those without one)',
     );
+}
+
+/** Flags about clusters that join by ClusterJoin objects. */
+function addJoinFlags(command: Command): void {
+  command
+    .option('--cluster-joins', 'let clusters join and leave by ClusterJoin objects; writes to hub and clusters')
+    .option('--joins-lease <ns/name>', `Lease of the replica that does so (default: ${defaultJoinsLease})`);
 }
 
 /** Flags about executing OCM's ManifestWorks in clusters without an OCM agent. */

@@ -8,6 +8,7 @@ import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
 import { addIndexCommand } from '../cli/index-operations/index-commands.ts';
+import { addJoinCommands } from '../cli/join/join-commands.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
@@ -86,6 +87,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addGetCommand(program, terminal);
   addIndexCommand(program, terminal);
   addApplyCommands(program, terminal);
+  addJoinCommands(program, terminal);
   addGenerateCommand(program, terminal);
   addGenerateCrds(program, terminal);
   addVersionCommand(program, terminal);

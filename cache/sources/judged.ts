@@ -28,7 +28,10 @@ export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy:
   return { ...source, compile: (objects) => source.compile(objects).map(judge) };
 }
 
-function judgedSpec(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
+/**
+ * Returns the spec with the rule, or without address and credential and with the problem AddressRefused.
+ */
+export function judgedSpec(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
   const endpoints = [spec.endpoint!, ...(spec.fallbacks ?? []).map(({ endpoint }) => endpoint)];
   const refused = endpoints.find(({ host }) => rule.refusesHost(host))?.host;
   const refusedProxy = spec.proxy !== undefined && rule.refusesHost(spec.proxy.host) ? spec.proxy.host : undefined;

@@ -14,6 +14,8 @@ export interface MemberAccess {
   /** Returns the present record of the cluster; undefined when the cluster is not registered any more. */
   readonly record: () => ClusterRecord | undefined;
   readonly connections: Connections;
+  /** Header `User-Agent` of the requests; default `portcullis-works`. */
+  readonly userAgent?: string;
 }
 
 /** Sends requests to one member as one identity. */
@@ -30,7 +32,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
  * @param identityOf called for each request to decide as whom it is sent
  */
 export function makeMemberClient(
-  { cluster, record, connections }: MemberAccess,
+  { cluster, record, connections, userAgent = 'portcullis-works' }: MemberAccess,
   identityOf: (spec: ClusterSpec) => OutgoingIdentity,
 ): MemberClient {
   const send = async (call: HubCall & { readonly auditId?: string }, isWatch: boolean): Promise<MemberAnswer> => {
@@ -41,7 +43,7 @@ export function makeMemberClient(
       method: call.method,
       path: call.path,
       headers: [
-        ...['Accept', call.accept ?? 'application/json', 'User-Agent', 'portcullis-works'],
+        ...['Accept', call.accept ?? 'application/json', 'User-Agent', userAgent],
         ...(body === undefined ? [] : ['Content-Type', call.contentType ?? 'application/json']),
       ],
       body,

@@ -14,6 +14,8 @@ import { collectionsFileFields, readCollectionsConfig } from './controllers/coll
 import type { CollectionsConfig } from './controllers/collections-config.ts';
 import { importFileFields, readImportConfig } from './controllers/import-config.ts';
 import type { ImportConfig } from './controllers/import-config.ts';
+import { joinsFileFields, readJoinsConfig } from './controllers/joins-config.ts';
+import type { JoinsConfig } from './controllers/joins-config.ts';
 import { readWorksConfig, worksFileFields } from './controllers/works-config.ts';
 import type { WorksConfig } from './controllers/works-config.ts';
 import { sourceNames } from './source-names.ts';
@@ -79,6 +81,8 @@ export interface HubConfig {
   readonly collections?: CollectionsConfig | undefined;
   /** Settings of import policies; undefined or absent when they are off. */
   readonly imports?: ImportConfig | undefined;
+  /** Settings of ClusterJoin objects; undefined or absent when clusters do not join by them. */
+  readonly joins?: JoinsConfig | undefined;
   /** Settings for executing ManifestWorks; undefined or absent when works are not executed. */
   readonly works?: WorksConfig | undefined;
 }
@@ -132,6 +136,7 @@ export const hubFileFields = {
   apiServices: text,
   ...collectionsFileFields,
   ...importFileFields,
+  ...joinsFileFields,
   ...worksFileFields,
 };
 
@@ -174,9 +179,10 @@ export function readHubConfig(
   };
   const { authorizeVerb = 'real' } = given;
   if (authorizeVerb !== 'real' && authorizeVerb !== 'http') fault('--authorize-verb', 'must be "real" or "http"');
+  const sources = readSources(given.sources, fault);
   return Object.freeze({
     kubeconfig: given.hubKubeconfig === undefined ? undefined : resolve(given.hubKubeconfig),
-    sources: readSources(given.sources, fault),
+    sources,
     ...readNamespaces(given, fault),
     managedServiceAccount: given.managedServiceAccount ?? 'cluster-gateway',
     ...readAllowedExec(given, fault),
@@ -203,6 +209,7 @@ export function readHubConfig(
     karmadaSearch: readKarmadaSearch(given, fault),
     imports: readImportConfig(given, fault),
     collections: readCollectionsConfig(given, fault),
+    joins: readJoinsConfig(given, sources, fault),
     works: readWorksConfig(given, given.hubKubeconfig === undefined, fault),
   });
 }

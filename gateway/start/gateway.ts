@@ -15,6 +15,7 @@ import type { Host } from './host.ts';
 import { startHubCollections } from '../hub/hub-collections.ts';
 import type { CollectionDefinition } from '../../search/api/collections/definitions.ts';
 import { startImportsOf } from './imports.ts';
+import { startJoinsOf } from './joins.ts';
 import { startWorksOf } from './works.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -76,6 +77,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
   probeMembers(parts);
   const imports = startImportsOf(parts, index);
   const works = startWorksOf(parts, frontend.registry);
+  const joins = startJoinsOf(parts);
 
   return {
     url: listener.url,
@@ -99,6 +101,7 @@ async function assemble(given: Omit<StartOptions, 'shuttingDown'>, closeAll: () 
         index?.close(),
         imports?.close(),
         works?.close(),
+        joins?.close(),
       ]);
       closeAll();
     },

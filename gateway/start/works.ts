@@ -12,6 +12,7 @@ import { lastModifierOf } from '../../distribute/work/last-modifier.ts';
 import { accountUserName } from '../../auth/callers/reserved.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { RunningAudit } from '../audit/audit.ts';
+import { beginOwnWrite } from './own-writes.ts';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { MetricValues } from '../operations/read-metric.ts';
 import type { SharedParts } from './shared-parts.ts';
@@ -73,38 +74,14 @@ function registerWorkMetrics(registry: Registry, executor: WorkExecutor): void {
 }
 
 const nobody = makeUser({ name: 'portcullis:works' });
-const nothingToTell = (): void => undefined;
-
-/**
- * Begins the audit event of a write to a cluster. The returned function must be called with the status of the answer. 
- * @throws GatewayError AUDIT_UNAVAILABLE when the write must be recorded and cannot be
- */
+/** Begins the audit event of a write for a ManifestWork, as `beginOwnWrite` does. */
 function beginWrite(audit: RunningAudit | undefined, write: WorkWrite): (code: number) => void {
-  if (audit === undefined) return nothingToTell;
-  const { auditId, verb, cluster, work, executor, object } = write;
-  const [path = '', query] = write.path.split('?');
-  const { group: apiGroup, version: apiVersion, resource } = object.kind;
-  const { namespace, name } = object;
-  const request = {
+  const { cluster, work, executor } = write;
+  return beginOwnWrite(audit, {
+    write,
     caller: nobody,
-    verb,
-    isResource: true,
-    apiGroup,
-    resource,
-    subresource: '',
-    namespace,
-    name,
-    path,
-  };
-  return audit.own(request, {
-    auditId,
-    requestUri: `/apis/gateway.portcullis.io/v1alpha1/clusters/${cluster}/proxy${path}${query === undefined ? '' : `?${query}`}`,
-    verb,
-    user: nobody,
-    impersonatedUser: executor === undefined ? undefined : makeUser({ name: executor }),
-    sourceIPs: [],
+    executor: executor === undefined ? undefined : makeUser({ name: executor }),
     userAgent: 'portcullis-works',
-    objectRef: { resource, namespace, name, uid: '', apiGroup, apiVersion, resourceVersion: '', subresource: '' },
     annotations: [
       ['gateway.portcullis.io/cluster', cluster],
       ['gateway.portcullis.io/manifest-work', `${work.namespace}/${work.name}`],

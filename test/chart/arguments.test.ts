@@ -41,7 +41,7 @@ async function configurationOf(golden: string): Promise<Config> {
 }
 
 test('the arguments and settings of every golden are a configuration that serves', async () => {
-  assert.equal(valueSets().length, 12);
+  assert.equal(valueSets().length, 13);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
     assert.ok(config.hub !== undefined, name);
@@ -52,10 +52,12 @@ test('the arguments and settings of every golden are a configuration that serves
 });
 
 test('what a value says arrives in the configuration', async () => {
-  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, search, works] = await Promise.all(
+  const [first, ocm, beside, instead, every, , direct, wide, imports, shared, joins, search, works] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );
   assert.deepEqual(first!.hub!.sources, ['ocm']);
+  assert.equal(first!.hub!.joins, undefined);
+  assert.deepEqual(joins!.hub!.joins, { lease: { namespace: 'portcullis', name: 'portcullis-joins' } });
   assert.equal(first!.opsListen.host, '10.1.2.3');
   assert.equal(first!.shutdownDelayMs, 10_000);
   assert.equal(first!.outgoing.serviceAccountIdentity, 'prefixed');

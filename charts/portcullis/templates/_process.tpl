@@ -152,6 +152,10 @@ indexRules:
 {{- with .Values.karmada.search }}
 - --karmada-search={{ . }}
 {{- end }}
+{{- if .Values.joins.enabled }}
+- --cluster-joins
+- --joins-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-joins
+{{- end }}
 {{- if .Values.works.enabled }}
 - --execute-works
 - --works-lease={{ .Release.Namespace }}/{{ include "portcullis.fullname" . }}-works

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { clusterpediaDefinitions } from '../../../import/definitions/clusterpedia.ts';
 import { resourceRegistryDefinition } from '../../../import/definitions/karmada.ts';
+import { clusterJoinDefinition } from '../../../join/object/definition.ts';
 import { objectsOf, release, valueSets } from '../../chart/helm.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
@@ -19,6 +20,7 @@ const namespaces = [
   'argocd',
   'clusterpedia-system',
   'clusters',
+  'joining',
   'karmada-cluster',
   'karmada-clusters',
   'open-cluster-management-credentials',
@@ -42,10 +44,13 @@ before(async () => {
   await hub.apply(
     clustersStandIn,
     resourceRegistryDefinition,
+    clusterJoinDefinition,
     ...clusterpediaDefinitions.filter(({ metadata }) => metadata.name.endsWith('.policy.clusterpedia.io')),
   );
   const registries = '/apis/search.karmada.io/stored/resourceregistries';
   await until('registries', async () => (await hub.request('GET', registries)).status === 200);
+  const joins = '/apis/join.portcullis.io/v1alpha1/clusterjoins';
+  await until('joins', async () => (await hub.request('GET', joins)).status === 200);
   for (const type of ['clusterimportpolicies', 'pediaclusterlifecycles']) {
     const path = `/apis/policy.clusterpedia.io/v1alpha1/${type}`;
     await until(type, async () => (await hub.request('GET', path)).status === 200);
@@ -263,8 +268,36 @@ test('with import policies it writes the objects of policies and reads the liste
   for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
 });
 
-test("in the place of Karmada's search it stores ResourceRegistries and their status, and nothing else of Karmada's", async () => {
+test('with joins it reads and deletes bootstrap Secrets where they are, writes those of clusters, and no others', async () => {
   await grant(11);
+  const clusters = 'open-cluster-management-credentials';
+  const table: readonly (readonly [question: string, allowed: boolean])[] = [
+    ...['list', 'watch', 'create', 'patch', 'delete'].map(
+      (verb) => [`${verb} clusterjoins.join.portcullis.io`, true] as const,
+    ),
+    ['patch clusterjoins.join.portcullis.io --subresource=status', true],
+    ['create managedclusters.cluster.open-cluster-management.io', true],
+    ['list clusters.cluster.x-k8s.io -A', true],
+    ['get secrets/x -n joining', true],
+    ['delete secrets/x -n joining', true],
+    ['get configmaps/x -n joining', true],
+    ['list secrets -n joining', false],
+    ['patch secrets/x -n joining', false],
+    [`create secrets -n ${clusters}`, true],
+    [`patch secrets/x -n ${clusters}`, true],
+    ['get secrets/x -n other', false],
+    ['create secrets -n other', false],
+    ['list configmaps -A', false],
+    ['create events -n default', true],
+    ['create events -n other', false],
+    [`update leases.coordination.k8s.io/portcullis-joins -n ${release}`, true],
+    [`update leases.coordination.k8s.io/another -n ${release}`, false],
+  ];
+  for (const [question, allowed] of table) assert.equal(await can(question), allowed, question);
+});
+
+test("in the place of Karmada's search it stores ResourceRegistries and their status, and nothing else of Karmada's", async () => {
+  await grant(12);
   const registries = 'resourceregistries.search.karmada.io';
   const table: readonly (readonly [question: string, allowed: boolean])[] = [
     ...['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'].map(

@@ -1,0 +1,39 @@
+// Lets clusters join and leave by ClusterJoin objects if the configuration enables it. Writes to these clusters are
+// audited as the gateway's own.
+import { makeAddressRule } from '../../cache/model/address-rule.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import { startClusterJoins, type ClusterJoins } from '../../join/start.ts';
+import { beginOwnWrite } from './own-writes.ts';
+import type { SharedParts } from './shared-parts.ts';
+
+const nobody = makeUser({ name: 'portcullis:join' });
+
+/** Starts looking after ClusterJoins; returns undefined when that is off. */
+export function startJoinsOf({ options, hub, store, connections, audit }: SharedParts): ClusterJoins | undefined {
+  const { config, log, closers } = options;
+  const settings = config.hub?.joins;
+  if (settings === undefined || config.hub === undefined || hub === undefined) return undefined;
+  const joins = startClusterJoins({
+    ...settings,
+    client: hub.client,
+    store,
+    connections,
+    secretNamespace: config.hub.secretNamespace,
+    rule: makeAddressRule(config.hub.memberAddresses),
+    onWrite: async ({ join, ...write }) =>
+      beginOwnWrite(audit, {
+        write: { ...write, cluster: join.name },
+        caller: nobody,
+        executor: undefined,
+        userAgent: 'portcullis-join',
+        annotations: [
+          ['gateway.portcullis.io/cluster', join.name],
+          ['gateway.portcullis.io/cluster-join-uid', join.uid],
+        ],
+      }),
+    log,
+    timeScale: config.timeScale,
+  });
+  closers.push(() => void joins.close());
+  return joins;
+}

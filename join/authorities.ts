@@ -1,0 +1,64 @@
+// Watches the certificate authority of each member that has joined: the ConfigMap `kube-root-ca.crt` in the namespace
+// of the gateway's ServiceAccount, over the gateway's own connections.
+import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
+import type { ClusterReader } from '../cache/model/store.ts';
+import type { ClusterRecord } from '../cache/model/records.ts';
+import { textAt } from '../controllers/objects.ts';
+import { makeMemberClient } from '../distribute/member/member-client.ts';
+import type { Connections } from '../routing/members/target.ts';
+import { authorityConfigMap } from './member/access-objects.ts';
+
+export interface AuthoritiesOptions {
+  readonly store: Pick<ClusterReader, 'get'>;
+  readonly connections: Connections;
+  /** Called when the authority of a member may have changed. */
+  readonly onChange: (cluster: string) => void;
+  /** Called with the reason why the authority of a member cannot be read. */
+  readonly onFault: (cluster: string, message: string) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Authorities {
+  /** Begins to watch; does nothing if the member is watched already. */
+  follow(cluster: string, namespace: string): void;
+  unfollow(cluster: string): void;
+  /** The PEM text of the authority; undefined while it is unknown. */
+  of(cluster: string): string | undefined;
+  close(): void;
+}
+
+export function makeAuthorities({ store, connections, onChange, onFault, onError }: AuthoritiesOptions): Authorities {
+  const reflectors = new Map<string, Reflector>();
+  return {
+    follow(cluster, namespace) {
+      if (reflectors.has(cluster)) return;
+      const record = (): ClusterRecord | undefined => store.get(cluster);
+      const access = { cluster, record, connections, userAgent: 'portcullis-join' };
+      const reflector = startReflector({
+        client: makeMemberClient(access, () => 'self'),
+        resource: {
+          ...{ group: '', version: 'v1', resource: 'configmaps', namespace },
+          fieldSelector: `metadata.name=${authorityConfigMap}`,
+        },
+        onChange: () => onChange(cluster),
+        onState: ({ fault }) => {
+          if (fault !== undefined) onFault(cluster, fault.message);
+        },
+        onError,
+      });
+      reflectors.set(cluster, reflector);
+    },
+    unfollow(cluster) {
+      reflectors.get(cluster)?.close();
+      reflectors.delete(cluster);
+    },
+    of(cluster) {
+      for (const object of reflectors.get(cluster)?.objects.values() ?? [])
+        return textAt(object, 'data', 'ca.crt') || undefined;
+      return undefined;
+    },
+    close() {
+      for (const cluster of [...reflectors.keys()]) this.unfollow(cluster);
+    },
+  };
+}

@@ -1,0 +1,37 @@
+// The Secret with the kubeconfig by which a member is reached before the gateway has an account there.
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf, secretText, trimLineEnd } from '../../cache/sources/objects/hub-object.ts';
+import type { Access } from '../../cache/sources/objects/registration.ts';
+import { readSecretKubeconfig } from '../../cache/sources/objects/secret-kubeconfig.ts';
+import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { ownersOf } from '../../controllers/objects.ts';
+import type { JoinSpec } from '../object/cluster-join.ts';
+import { readSecret, secrets } from './cluster-secret.ts';
+
+export interface Bootstrap {
+  readonly secret: HubObject;
+  readonly access: Access;
+}
+
+/**
+ * Reads the bootstrap Secret; undefined when there is none.
+ * @throws HubRefusal; GatewayError CLUSTER_UNUSABLE when its kubeconfig cannot be used
+ */
+export async function readBootstrap(
+  client: Pick<HubClient, 'request'>,
+  { namespace, name, key }: JoinSpec['bootstrap'],
+): Promise<Bootstrap | undefined> {
+  const secret = await readSecret(client, namespace, name);
+  if (secret === undefined) return undefined;
+  const text = trimLineEnd(secretText(secret, key) ?? '');
+  return { secret, access: readSecretKubeconfig(`data["${key}"] of the Secret ${namespace}/${name}`, text) };
+}
+
+/** Deletes the Secret, unless somebody else looks after it: Cluster API, or an owner. */
+export async function deleteBootstrap(writer: HubWriter, { secret }: Bootstrap): Promise<void> {
+  const isForeign = fieldOf(secret, 'type') === clusterApiSecret || ownersOf(secret).length > 0;
+  if (!isForeign) await writer.remove(secrets, secret);
+}
+
+/** Type of the Secrets that Cluster API writes. */
+export const clusterApiSecret = 'cluster.x-k8s.io/secret';

@@ -1,0 +1,120 @@
+// The Secret on the hub by which the gateway reaches a member that has joined. It has the form of cluster-gateway's
+// Secrets, which the sources of clusters read.
+import type { Access } from '../../cache/sources/objects/registration.ts';
+import {
+  credentialTypeLabel,
+  endpointTypeLabel,
+  insecureAnnotation,
+  secretRegistration,
+  serverNameAnnotation,
+} from '../../cache/sources/objects/cluster-gateway-secret.ts';
+import type { ProxyAddress } from '../../cache/model/records.ts';
+import { tokenPlan } from '../../cache/sources/objects/hub-credential.ts';
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { check, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
+import { isMadeFor, markOf } from '../object/cluster-join.ts';
+
+export const secrets: ResourceType = { group: '', version: 'v1', resource: 'secrets' };
+const timeoutMs = 15_000;
+
+/** Reads a Secret of the hub; undefined when there is none. @throws HubRefusal, GatewayError */
+export async function readSecret(
+  client: Pick<HubClient, 'request'>,
+  namespace: string,
+  name: string,
+): Promise<HubObject | undefined> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+  const answer = await client.request({ method: 'GET', path, timeoutMs });
+  if (answer.status === 404) return undefined;
+  check(answer, 'get', secrets);
+  return JSON.parse(answer.body.toString('utf8')) as HubObject;
+}
+
+/** The same address and trust with a token as credential. */
+export function withToken(access: Access, token: string): Access {
+  const { endpoint, tls, proxy } = access;
+  return { endpoint, tls, proxy, plan: tokenPlan('token', token) };
+}
+
+/** The address `https://host:port/path` that an Access names. */
+export function addressOf({ endpoint: { scheme, host, port, basePath } }: Access): string {
+  return `${scheme}://${bracketed(host)}:${port}${basePath}`;
+}
+
+/** Creates or replaces the Secret. @throws Error when a Secret of that name was made by somebody else; HubRefusal */
+export async function storeSecret(
+  client: Pick<HubClient, 'request'>,
+  writer: HubWriter,
+  join: HubObject,
+  namespace: string,
+  access: Access,
+  token: string,
+): Promise<void> {
+  const { labels, annotations } = markOf(join);
+  const { tls, proxy } = access;
+  const metadata = {
+    name: join.metadata.name,
+    namespace,
+    labels: { ...labels, [credentialTypeLabel]: 'ServiceAccountToken', [endpointTypeLabel]: 'Const' },
+    annotations: {
+      ...annotations,
+      ...(tls.insecure ? { [insecureAnnotation]: 'true' } : {}),
+      ...(tls.serverName === undefined ? {} : { [serverNameAnnotation]: tls.serverName }),
+    },
+  };
+  const data = encoded({
+    endpoint: addressOf(access),
+    'ca.crt': tls.ca,
+    token,
+    'proxy-url': proxy === undefined ? undefined : proxyUrl(proxy),
+  });
+  const before = await readSecret(client, namespace, join.metadata.name);
+  if (before === undefined) {
+    await writer.create(secrets, { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, data });
+    return;
+  }
+  if (!isMadeFor(before, join))
+    throw new TakenName(`the Secret ${namespace}/${join.metadata.name} is not of this join`);
+  await writer.patch(secrets, before, { metadata, data });
+}
+
+function proxyUrl({ scheme, host, port, userinfo }: ProxyAddress): string {
+  const user =
+    userinfo === undefined ? '' : `${encodeURIComponent(userinfo.username)}:${encodeURIComponent(userinfo.password)}@`;
+  return `${scheme}://${user}${bracketed(host)}:${port}`;
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function encoded(texts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(texts).flatMap(([key, text]) =>
+      text === undefined ? [] : [[key, Buffer.from(text).toString('base64')]],
+    ),
+  );
+}
+
+/** Replaces single keys of the Secret, such as the token. @throws HubRefusal, GatewayError */
+export async function replaceKeys(
+  writer: HubWriter,
+  secret: HubObject,
+  keys: Readonly<Record<string, string>>,
+): Promise<void> {
+  await writer.patch(secrets, secret, { data: encoded(keys) });
+}
+
+/**
+ * Reads how the member is reached with the credential in the Secret.
+ * @throws GatewayError CLUSTER_UNUSABLE when the Secret cannot be used
+ */
+export function accessIn(secret: HubObject): Access {
+  return secretRegistration(secret, { clusterProxy: undefined, allowExec: [], allowExecEnv: [] }).access();
+}
+
+/** A cluster of this name is registered already, by somebody else. */
+export class TakenName extends Error {
+  override readonly name = 'TakenName';
+}

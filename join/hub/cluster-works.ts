@@ -1,0 +1,86 @@
+// The ManifestWorks and add-ons of a cluster that leaves. They are deleted before the gateway gives up its access, in
+// the order that OCM's own clean-up has: add-ons first, then works by their annotation `cleanup-priority`, lowest
+// first, each level only when the one before is gone.
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { annotationOf } from '../../cache/sources/objects/hub-object.ts';
+import { collectionPath } from '../../cache/hub/hub-paths.ts';
+import { check, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { isDeleting, listAt, type ResourceType } from '../../controllers/objects.ts';
+
+export const manifestWorks: ResourceType = {
+  group: 'work.open-cluster-management.io',
+  version: 'v1',
+  resource: 'manifestworks',
+};
+const addOns: ResourceType = {
+  group: 'addon.open-cluster-management.io',
+  version: 'v1alpha1',
+  resource: 'managedclusteraddons',
+};
+const priorityAnnotation = 'open-cluster-management.io/cleanup-priority';
+
+/**
+ * Deletes the next of the cluster's add-ons and works. Returns what is still there, as `resource name`; empty when
+ * everything is gone.
+ * @throws HubRefusal, GatewayError
+ */
+export async function deleteNextWorks(
+  client: Pick<HubClient, 'request'>,
+  writer: HubWriter,
+  namespace: string,
+): Promise<readonly string[]> {
+  const levels = [
+    { type: addOns, objects: await listIn(client, addOns, namespace) },
+    ...byPriority(await listIn(client, manifestWorks, namespace)).map((objects) => ({ type: manifestWorks, objects })),
+  ].filter(({ objects }) => objects.length > 0);
+  const [first] = levels;
+  for (const object of first?.objects ?? []) if (!isDeleting(object)) await writer.remove(first!.type, object);
+  return levels.flatMap(({ type, objects }) => objects.map(({ metadata: { name } }) => `${type.resource} ${name}`));
+}
+
+/**
+ * Gives up the cluster's add-ons and works: deletes them and removes their finalizers, since nobody can reach the
+ * cluster to do what the finalizers are for.
+ */
+export async function dropWorks(
+  client: Pick<HubClient, 'request'>,
+  writer: HubWriter,
+  namespace: string,
+): Promise<void> {
+  for (const type of [addOns, manifestWorks]) {
+    for (const object of await listIn(client, type, namespace)) await writer.remove(type, object);
+    for (const object of await listIn(client, type, namespace)) {
+      const { resourceVersion } = object.metadata;
+      await writer.patch(type, object, { metadata: { resourceVersion, finalizers: [] } });
+    }
+  }
+}
+
+/** Works in groups of equal priority, lowest first. A work without the annotation has 0. */
+export function byPriority(works: readonly HubObject[]): readonly (readonly HubObject[])[] {
+  const levels = new Map<number, HubObject[]>();
+  for (const work of works) {
+    const written = annotationOf(work, priorityAnnotation) ?? '';
+    const priority = /^\d{1,3}$/.test(written) ? Math.min(100, Number(written)) : 0;
+    const level = levels.get(priority) ?? [];
+    levels.set(priority, level);
+    level.push(work);
+  }
+  return [...levels].toSorted(([one], [other]) => one - other).map(([, level]) => level);
+}
+
+/** Lists the objects of a namespace; empty when the hub does not have the type. */
+async function listIn(
+  client: Pick<HubClient, 'request'>,
+  type: ResourceType,
+  namespace: string,
+): Promise<readonly HubObject[]> {
+  const answer = await client.request({
+    method: 'GET',
+    path: collectionPath({ ...type, namespace }, {}),
+    timeoutMs: 15_000,
+  });
+  if (answer.status === 404) return [];
+  check(answer, 'list', type);
+  return listAt(JSON.parse(answer.body.toString('utf8')), 'items') as readonly HubObject[];
+}

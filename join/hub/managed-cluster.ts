@@ -1,0 +1,66 @@
+// The ManagedCluster of a member on hubs that have OCM's types: made for a join that asks for one, kept up to date with
+// the member's address and certificate authority, and held by a finalizer until the member has left.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { conditionsOf, generationOf, withConditions, type Finding } from '../../controllers/conditions.ts';
+import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { ResourceType } from '../../controllers/objects.ts';
+import { isMadeFor, joinFinalizer, markOf } from '../object/cluster-join.ts';
+
+export const managedClusters: ResourceType = {
+  group: 'cluster.open-cluster-management.io',
+  version: 'v1',
+  resource: 'managedclusters',
+};
+/** Condition type of ManagedClusters: whether the cluster is available and its readiness gates are True. */
+const readyType = 'gateway.portcullis.io/Ready';
+
+/** Where a member is, as its ManagedCluster tells. */
+export interface ClientConfig {
+  readonly url: string;
+  /** Base64 of the PEM text; undefined when the system's roots verify the member. */
+  readonly caBundle: string | undefined;
+}
+
+/**
+ * Creates the ManagedCluster, or changes the address in the one that was made for this join. One that somebody else
+ * made is left alone, and so is a hub without the type.
+ * @throws HubRefusal, for example when an admission webhook of OCM refuses `hubAcceptsClient`; GatewayError
+ */
+export async function keepManagedCluster(
+  writer: HubWriter,
+  join: HubObject,
+  present: HubObject | undefined,
+  { url, caBundle }: ClientConfig,
+): Promise<void> {
+  const managedClusterClientConfigs = [{ url, ...(caBundle === undefined ? {} : { caBundle }) }];
+  if (present !== undefined) {
+    const isSame = isDeepStrictEqual(
+      fieldOf(present, 'spec', 'managedClusterClientConfigs'),
+      managedClusterClientConfigs,
+    );
+    if (isMadeFor(present, join) && !isSame)
+      await writer.patch(managedClusters, present, { spec: { managedClusterClientConfigs } });
+    return;
+  }
+  const metadata = { name: join.metadata.name, ...markOf(join), finalizers: [joinFinalizer] };
+  const spec = { hubAcceptsClient: true, managedClusterClientConfigs };
+  const { group, version } = managedClusters;
+  try {
+    await writer.create(managedClusters, { apiVersion: `${group}/${version}`, kind: 'ManagedCluster', metadata, spec });
+  } catch (error) {
+    // The hub has no such type, or the object was created a moment ago.
+    if (!(error instanceof HubRefusal) || (error.status !== 404 && error.status !== 409)) throw error;
+  }
+}
+
+/** Tells on the ManagedCluster whether it is ready. @throws HubRefusal, GatewayError */
+export async function tellReady(writer: HubWriter, managed: HubObject, finding: Omit<Finding, 'type'>): Promise<void> {
+  const before = conditionsOf(managed);
+  const conditions = withConditions(before, [{ type: readyType, ...finding }], generationOf(managed));
+  if (isDeepStrictEqual(before, conditions)) return;
+  // With the resourceVersion, a condition that somebody else writes at the same time is not lost.
+  const { resourceVersion } = managed.metadata;
+  await writer.patch(managedClusters, managed, { metadata: { resourceVersion }, status: { conditions } }, '/status');
+}

@@ -1,0 +1,257 @@
+// Follows the ClusterJoins of a hub, and decides for each of them what is to be done now: install, look after, or
+// leave.
+import type { HubObject } from '../cache/hub/hub-types.ts';
+import { startReflector, type Reflector } from '../cache/hub/reflector.ts';
+import type { ClusterRecord } from '../cache/model/records.ts';
+import { setFinalizer } from '../controllers/hub/hub-writer.ts';
+import { generationOf } from '../controllers/conditions.ts';
+import { isDeleting, type ResourceType } from '../controllers/objects.ts';
+import { makeQueue } from '../controllers/queue/logged-queue.ts';
+import type { Outcome, WorkQueue } from '../controllers/queue/work-queue.ts';
+import { makeBackoff, type Backoff } from '../lib/backoff.ts';
+import type { Connections } from '../routing/members/target.ts';
+import { makeAuthorities, type Authorities } from './authorities.ts';
+import { ClusterApiImport } from './cluster-api.ts';
+import { accessIn, addressOf, readSecret } from './hub/cluster-secret.ts';
+import { keepManagedCluster, managedClusters, tellReady } from './hub/managed-cluster.ts';
+import { clusterJoins, installHash, isMadeFor, joinFinalizer, joinKind, joinSpecOf } from './object/cluster-join.ts';
+import { makeClaims, type Claims } from './pass/claims.ts';
+import { installPass } from './pass/install-pass.ts';
+import { StepFault, type JoinParts } from './pass/join-parts.ts';
+import { JoinStatus } from './pass/join-status.ts';
+import { keepPass } from './pass/keep-pass.ts';
+import { leavePass } from './pass/leave-pass.ts';
+import { readinessOf } from './pass/ready.ts';
+
+export interface JoinsOptions extends JoinParts {
+  readonly connections: Connections;
+}
+
+/** When a member is looked at again, and for which generation of the ClusterJoin it was looked at. */
+interface NextLook {
+  atMs: number;
+  /** Something changed since the last look began, so that the next one is due at once. */
+  isAsked: boolean;
+  generation: number | undefined;
+  readonly backoff: Backoff;
+}
+
+/** A member that has joined is looked at this often at least, in milliseconds. */
+const lookMs = 3_600_000;
+const firstRetryMs = 1_000;
+const maxRetryMs = 30_000;
+const missingPollMs = 5_000;
+
+/** Looks after ClusterJoins from the call of the constructor until `close`. */
+export class Joins {
+  readonly #options: JoinsOptions;
+  readonly #joins: Reflector;
+  readonly #managed: Reflector;
+  readonly #queue: WorkQueue;
+  readonly #authorities: Authorities;
+  readonly #claims: Claims;
+  readonly #clusterApi: ClusterApiImport;
+  readonly #looks = new Map<string, NextLook>();
+  readonly #unsubscribe: () => void;
+
+  constructor(options: JoinsOptions) {
+    this.#options = options;
+    const { store, connections, log } = options;
+    this.#queue = makeQueue(joinKind, 'join', log, (name) => this.#reconcile(name));
+    this.#joins = this.#follow(clusterJoins);
+    this.#managed = this.#follow(managedClusters);
+    this.#claims = makeClaims(() => this.#joins.objects);
+    this.#clusterApi = new ClusterApiImport({ ...options, joins: () => this.#joins.objects });
+    this.#authorities = makeAuthorities({
+      store,
+      connections,
+      onChange: (name) => this.#lookNow(name),
+      onFault: (cluster, fault) => log.warn({ cluster, fault }, 'join: a certificate authority cannot be read'),
+      onError: (error) => log.error({ err: error }, 'join: a certificate authority could not be handled'),
+    });
+    this.#unsubscribe = store.subscribe(({ record: { spec } }) => this.#add(spec.originalName));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#queue.close();
+    this.#clusterApi.close();
+    this.#authorities.close();
+    this.#joins.close();
+    this.#managed.close();
+  }
+
+  #follow(resource: ResourceType): Reflector {
+    const { client, log } = this.#options;
+    return startReflector({
+      client,
+      resource,
+      timing: { missingPollMs, maxBackoffMs: 5_000 },
+      onChange: (changes) => {
+        for (const { object } of changes) {
+          const { name } = object.metadata;
+          if (resource !== clusterJoins) this.#add(name);
+          else {
+            this.#queue.add(name);
+            this.#clusterApi.look(name);
+          }
+        }
+      },
+      onState: ({ fault }) => {
+        if (fault !== undefined) log.warn({ fault: fault.message }, 'join: objects of the hub cannot be read');
+      },
+      onError: (error) => log.error({ err: error }, 'join: an object of the hub could not be handled'),
+    });
+  }
+
+  /** Looks at the ClusterJoin of this name, if there is one. */
+  #add(name: string): void {
+    if (this.#joins.objects.has(name)) this.#queue.add(name);
+  }
+
+  #lookNow(name: string): void {
+    const look = this.#looks.get(name);
+    if (look !== undefined) look.isAsked = true;
+    this.#add(name);
+  }
+
+  async #reconcile(name: string): Promise<Outcome> {
+    const join = this.#joins.objects.get(name);
+    if (join === undefined) {
+      this.#forget(name);
+      return 'done';
+    }
+    const { writer } = this.#options;
+    const managed = this.#managed.objects.get(name);
+    const status = new JoinStatus(join);
+    if (isDeleting(join)) {
+      this.#authorities.unfollow(name);
+      return await leavePass(this.#options, join, status, managed);
+    }
+    if (managed !== undefined && isDeleting(managed) && isMadeFor(managed, join)) {
+      await writer.remove(clusterJoins, join);
+      return 'done';
+    }
+    await setFinalizer(writer, clusterJoins, join, { finalizer: joinFinalizer, wanted: true });
+    if (!hasFinalizer(join)) return 'done';
+    try {
+      return { afterMs: await this.#lookAndTell(join, status, managed) };
+    } catch (error) {
+      // What the look found is not written, for example since the status was changed meanwhile: look again.
+      this.#lookOf(join).isAsked = true;
+      throw error;
+    }
+  }
+
+  /** Looks at the member if it is time to, and writes what is found. Returns the milliseconds until the next look. */
+  async #lookAndTell(join: HubObject, status: JoinStatus, managed: HubObject | undefined): Promise<number> {
+    const { writer } = this.#options;
+    const waitMs = await this.#look(join, status);
+    const ready = readinessOf(join, status, this.#recordOf(join.metadata.name), managed);
+    status.find('Ready', ready.status, ready.reason, ready.message);
+    await status.save(writer);
+    if (managed !== undefined) await tellReady(writer, managed, ready);
+    return waitMs;
+  }
+
+  /** Asks the member if it is time to; returns the milliseconds until the next time. */
+  async #look(join: HubObject, status: JoinStatus): Promise<number> {
+    const { name } = join.metadata;
+    const look = this.#lookOf(join);
+    const generation = generationOf(join);
+    if (!look.isAsked && look.generation === generation && look.atMs > Date.now()) return look.atMs - Date.now();
+    look.isAsked = false;
+    let waitMs: number;
+    try {
+      await this.#pass(join, status);
+      look.backoff.reset();
+      const rotateMs = Date.parse(status.memory.credential?.rotateAt ?? '') - Date.now();
+      waitMs = Math.max(500, Math.min(lookMs, Number.isNaN(rotateMs) ? lookMs : rotateMs));
+      this.#authorities.follow(name, joinSpecOf(join).memberNamespace);
+    } catch (error) {
+      if (!(error instanceof StepFault)) throw error;
+      status.find(error.step, 'False', error.reason, error.message);
+      waitMs = look.backoff.next();
+    }
+    look.generation = generation;
+    look.atMs = Date.now() + waitMs;
+    return waitMs;
+  }
+
+  #lookOf({ metadata: { name } }: HubObject): NextLook {
+    const known = this.#looks.get(name);
+    if (known !== undefined) return known;
+    const made = {
+      atMs: 0,
+      isAsked: false,
+      generation: undefined,
+      backoff: makeBackoff(firstRetryMs, maxRetryMs, Math.random),
+    };
+    this.#looks.set(name, made);
+    return made;
+  }
+
+  async #pass(join: HubObject, status: JoinStatus): Promise<void> {
+    const { client, secretNamespace } = this.#options;
+    const { name } = join.metadata;
+    const spec = joinSpecOf(join);
+    const found = await readSecret(client, secretNamespace, name);
+    const secret = found !== undefined && isMadeFor(found, join) ? found : undefined;
+    const hasJoined = secret !== undefined && status.memory.credential !== undefined;
+    if (!hasJoined || status.memory.installedHash !== installHash(spec)) {
+      await this.#install(join, status, hasJoined);
+      if (!hasJoined) return await this.#keepManaged(join, status);
+    }
+    try {
+      await keepPass(this.#options, join, status, secret!, this.#authorities.of(name));
+    } catch (error) {
+      if (!(error instanceof StepFault) || error.reason !== 'CredentialRefused') throw error;
+      // The token has ended, or its ServiceAccount is gone. The bootstrap credential, if it is still there, helps.
+      status.find('CredentialIssued', 'False', 'CredentialExpired', 'the cluster refuses the token of the gateway');
+      await installPass(this.#options, join, status, this.#claims);
+    }
+    await this.#keepManaged(join, status);
+  }
+
+  /** @param hasJoined true if the member stays usable without what the changed spec asks for */
+  async #install(join: HubObject, status: JoinStatus, hasJoined: boolean): Promise<void> {
+    try {
+      await installPass(this.#options, join, status, this.#claims);
+    } catch (error) {
+      if (!hasJoined || !(error instanceof StepFault) || error.reason !== 'BootstrapMissing') throw error;
+      const message = `the spec has changed, and only a bootstrap credential may change rights in the cluster: ${error.message}`;
+      status.find('Installed', 'False', 'BootstrapNeeded', message);
+    }
+  }
+
+  /** Makes or updates the ManagedCluster if the join asks for one. */
+  async #keepManaged(join: HubObject, status: JoinStatus): Promise<void> {
+    if (!joinSpecOf(join).managedCluster) return;
+    const { client, secretNamespace, writer } = this.#options;
+    const secret = await readSecret(client, secretNamespace, join.metadata.name);
+    if (secret === undefined) return;
+    const access = accessIn(secret);
+    const { ca } = access.tls;
+    const caBundle = status.memory.caBundle || (ca && Buffer.from(ca).toString('base64'));
+    const config = { url: addressOf(access), caBundle };
+    await keepManagedCluster(writer, join, this.#managed.objects.get(join.metadata.name), config);
+  }
+
+  /** The gateway's record of the cluster, if it comes from the Secret of the join. */
+  #recordOf(name: string): ClusterRecord | undefined {
+    const record = this.#options.store.get(name);
+    const from = record?.spec.clusterGateway?.secret;
+    const isOurs = from?.namespace === this.#options.secretNamespace && from.name === name;
+    return isOurs ? record : undefined;
+  }
+
+  #forget(name: string): void {
+    this.#authorities.unfollow(name);
+    this.#looks.delete(name);
+    this.#claims.release(name);
+  }
+}
+
+function hasFinalizer({ metadata }: HubObject): boolean {
+  return (metadata as { readonly finalizers?: readonly string[] }).finalizers?.includes(joinFinalizer) === true;
+}

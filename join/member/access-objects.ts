@@ -1,0 +1,170 @@
+// The objects that a join makes in the member: the gateway's ServiceAccount with the rights to impersonate, to see
+// whether the cluster is well, to renew its own token, and to remove these objects again.
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { impersonationRules } from '../../lib/rights/impersonation-rules.ts';
+import { indexRules, reviewRules } from '../../lib/rights/index-rules.ts';
+import type { PolicyRule } from '../../lib/rights/policy-rule.ts';
+import type { ServedKind } from '../../distribute/member/kinds.ts';
+import type { ObjectName } from '../../distribute/member/member-objects.ts';
+import { textAt } from '../../controllers/objects.ts';
+import { defaultMemberNamespace, type InstalledObject, type JoinSpec } from '../object/cluster-join.ts';
+
+export const accountName = 'portcullis-gateway';
+const rbac = 'rbac.authorization.k8s.io';
+const probeUser = 'portcullis:probe';
+const indexUser = 'portcullis:index';
+/** The ConfigMap with the member's own certificate authority, which Kubernetes keeps in every namespace. */
+export const authorityConfigMap = 'kube-root-ca.crt';
+
+const kindsByName: Readonly<Record<string, ServedKind>> = {
+  Namespace: kindOf('', 'Namespace', 'namespaces', false),
+  ServiceAccount: kindOf('', 'ServiceAccount', 'serviceaccounts', true),
+  ClusterRole: kindOf(rbac, 'ClusterRole', 'clusterroles', false),
+  ClusterRoleBinding: kindOf(rbac, 'ClusterRoleBinding', 'clusterrolebindings', false),
+  Role: kindOf(rbac, 'Role', 'roles', true),
+  RoleBinding: kindOf(rbac, 'RoleBinding', 'rolebindings', true),
+};
+
+function kindOf(group: string, kind: string, resource: string, isNamespaced: boolean): ServedKind {
+  return { group, version: 'v1', kind, resource, isNamespaced, isWatchable: true };
+}
+
+/** Returns how requests name one of the objects of a join. */
+export function nameOf(object: JsonObject | InstalledObject): ObjectName {
+  const at = isJsonObject((object as JsonObject)['metadata']) ? (object as JsonObject)['metadata'] : object;
+  return {
+    kind: kindsByName[textAt(object, 'kind')]!,
+    namespace: textAt(at, 'namespace'),
+    name: textAt(at, 'name'),
+  };
+}
+
+/** Settings that decide about the objects of one join. */
+export interface AccessSettings extends Pick<JoinSpec, 'memberNamespace' | 'impersonate' | 'index' | 'executeWorks'> {
+  /** Whether the namespace is made by this join, and removed with it. */
+  readonly ownsNamespace: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** The name of the ClusterRole and the ClusterRoleBinding that let the gateway remove the objects of the join. */
+export function leaveRole(memberNamespace: string): string {
+  return roleName('leave', memberNamespace);
+}
+
+/**
+ * A second hub may let the same member join in another namespace. Then the names of cluster-scoped objects differ, too.
+ */
+function roleName(purpose: string, memberNamespace: string): string {
+  return `portcullis:${purpose}${memberNamespace === defaultMemberNamespace ? '' : `:${memberNamespace}`}`;
+}
+
+/**
+ * Returns the objects in the order in which they are applied. In the reverse order they can be removed, each by a right
+ * that is still there: that to remove cluster-scoped objects is in the last of them, and that to remove the namespace
+ * is in the namespace.
+ */
+export function accessObjects(settings: AccessSettings): readonly JsonObject[] {
+  const { memberNamespace: namespace, ownsNamespace, impersonate, index, executeWorks } = settings;
+  const { users, groups, extras } = impersonate;
+  const account = { kind: 'ServiceAccount', name: accountName, namespace };
+  const user = (name: string): JsonObject => ({ kind: 'User', apiGroup: rbac, name });
+  const ownUsers = [probeUser, ...(index ? [indexUser] : [])];
+  const rules = impersonationRules({
+    usernameOnly: false,
+    extra: extras,
+    users: users && [...users, ...ownUsers],
+    groups,
+  });
+  const roles: readonly (readonly [string, readonly PolicyRule[], readonly JsonObject[]])[] = [
+    ['impersonator', rules, [account]],
+    ['probe', probeRules, [account, user(probeUser)]],
+    ...(index
+      ? ([
+          ['index', indexRules(), [user(indexUser)]],
+          ['index-review', reviewRules, [account]],
+        ] as const)
+      : []),
+    ...(executeWorks ? ([['works', workRules, [account]]] as const) : []),
+  ];
+  const names = ['leave', ...roles.map(([purpose]) => purpose)].map((purpose) => roleName(purpose, namespace));
+  const made = [
+    ...(ownsNamespace ? [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }] : []),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: accountName, namespace } },
+    namespacedRole(namespace, ownsNamespace),
+    bindingOf('Role', { name: accountName, namespace }, [account]),
+    clusterRole(roleName('leave', namespace), removalRules(names)),
+    bindingOf('ClusterRole', { name: roleName('leave', namespace) }, [account]),
+    ...roles.flatMap(([purpose, granted, subjects]) => [
+      clusterRole(roleName(purpose, namespace), granted),
+      bindingOf('ClusterRole', { name: roleName(purpose, namespace) }, subjects),
+    ]),
+  ];
+  const { labels, annotations } = settings;
+  return made.map((object) => ({ ...object, metadata: { ...object.metadata, labels, annotations } }));
+}
+
+/** Every authenticated user has these rights by default, but a hardened cluster may have removed them. */
+const probeRules: readonly PolicyRule[] = [
+  {
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+    verbs: ['create'],
+  },
+  { apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'], verbs: ['create'] },
+  { nonResourceURLs: ['/livez', '/readyz', '/version'], verbs: ['get'] },
+];
+
+/** The records that the executor of ManifestWorks keeps in the member, as OCM's agent does. */
+const workRules: readonly PolicyRule[] = [
+  {
+    apiGroups: ['work.open-cluster-management.io'],
+    resources: ['appliedmanifestworks'],
+    verbs: ['create', 'delete', 'list', 'patch', 'watch'],
+  },
+  {
+    apiGroups: ['work.open-cluster-management.io'],
+    resources: ['appliedmanifestworks/status'],
+    verbs: ['patch'],
+  },
+];
+
+function removalRules(names: readonly string[]): readonly PolicyRule[] {
+  const verbs = ['delete', 'get'];
+  return [
+    { apiGroups: [rbac], resources: ['clusterrolebindings', 'clusterroles'], resourceNames: names, verbs },
+    // By its UID the gateway recognises the cluster.
+    { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
+  ];
+}
+
+function namespacedRole(namespace: string, ownsNamespace: boolean): JsonObject & { readonly metadata: JsonObject } {
+  const core = { apiGroups: [''] };
+  const rules: readonly PolicyRule[] = [
+    { ...core, resources: ['serviceaccounts/token'], resourceNames: [accountName], verbs: ['create'] },
+    { ...core, resources: ['configmaps'], resourceNames: [authorityConfigMap], verbs: ['get', 'list', 'watch'] },
+    // RBAC asks about a Namespace in that namespace itself.
+    ...(ownsNamespace
+      ? [{ ...core, resources: ['namespaces'], resourceNames: [namespace], verbs: ['delete', 'get'] }]
+      : [{ ...core, resources: ['serviceaccounts'], resourceNames: [accountName], verbs: ['delete', 'get'] }]),
+  ];
+  return { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: accountName, namespace }, rules };
+}
+
+function clusterRole(name: string, rules: readonly PolicyRule[]): JsonObject & { readonly metadata: JsonObject } {
+  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
+}
+
+function bindingOf(
+  role: 'Role' | 'ClusterRole',
+  metadata: { readonly name: string; readonly namespace?: string },
+  subjects: readonly JsonObject[],
+): JsonObject & { readonly metadata: JsonObject } {
+  return {
+    apiVersion: `${rbac}/v1`,
+    kind: `${role}Binding`,
+    metadata,
+    roleRef: { apiGroup: rbac, kind: role, name: metadata.name },
+    subjects,
+  };
+}

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { textAt } from '../../controllers/objects.ts';
+import { manifestsIn } from './bundle.ts';
+
+test('the manifests of a bundle are applied namespaces and definitions first, whatever key they are in', () => {
+  const data = {
+    'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: n}\n---\n---\n',
+    'b.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n',
+  };
+  assert.deepEqual(
+    manifestsIn({ data }).map((each) => textAt(each, 'kind')),
+    ['Namespace', 'ConfigMap'],
+  );
+  assert.deepEqual(manifestsIn({}), []);
+});
+
+test('a bundle that is no YAML, or holds no objects, is refused without a quote of it', () => {
+  for (const text of ['a: [SECRET', 'SECRET', 'kind: SECRET', '- SECRET'])
+    assert.throws(
+      () => manifestsIn({ data: { key: text } }),
+      (error: unknown) =>
+        error instanceof Error && /data\["key"\]/.test(error.message) && !/SECRET/.test(error.message),
+    );
+});

@@ -1,0 +1,81 @@
+// Manifests of a ConfigMap of the hub, which the bootstrap credential applies in the member: for example an agent with
+// its own bootstrap kubeconfig. The gateway's account gets no rights to them, so they stay when the member leaves.
+import { parseAllDocuments } from 'yaml';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import { textAt } from '../../controllers/objects.ts';
+import type { Kinds, ServedKind } from '../../distribute/member/kinds.ts';
+import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
+import { inApplyOrder } from '../../distribute/work/apply-order.ts';
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { fieldManager } from './install.ts';
+
+const mostManifests = 500;
+
+/**
+ * Reads the manifests of all keys of a ConfigMap, in the order in which they are applied.
+ * @throws GatewayError CLUSTER_UNUSABLE when a key is no YAML, or holds something that is no object with kind and name
+ */
+export function manifestsIn(bundle: unknown): readonly JsonObject[] {
+  const data = fieldOf(bundle, 'data');
+  const found = Object.entries(isJsonObject(data) ? data : {}).flatMap(([key, text]) =>
+    documentsIn(key, typeof text === 'string' ? text : ''),
+  );
+  if (found.length > mostManifests) throw unusable(`the bundle has more than ${mostManifests} manifests`);
+  return inApplyOrder(found.map((manifest) => ({ manifest, meta: { kind: textAt(manifest, 'kind') } })))
+    .flat()
+    .map(({ manifest }) => manifest);
+}
+
+function documentsIn(key: string, text: string): readonly JsonObject[] {
+  return [...parseAllDocuments(text, { logLevel: 'error' })].flatMap((document) => {
+    if (document.errors.length > 0) throw unusable(`data["${key}"] of the bundle is no YAML`);
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    if (value === null) return [];
+    if (!isJsonObject(value) || textAt(value, 'kind') === '' || textAt(value, 'metadata', 'name') === '')
+      throw unusable(`data["${key}"] of the bundle must hold objects with apiVersion, kind and metadata.name`);
+    return [value];
+  });
+}
+
+function unusable(message: string): GatewayError {
+  return new GatewayError('CLUSTER_UNUSABLE', message);
+}
+
+/**
+ * Which objects the manifests are. Kinds that the member does not serve, perhaps not yet, are left out.
+ * @throws GatewayError, MemberRefusal when the discovery of the member cannot be read
+ */
+export async function servedNames(kinds: Kinds, manifests: readonly JsonObject[]): Promise<readonly ObjectName[]> {
+  const named = await Promise.all(manifests.map(async (each) => nameOf(await kindOf(kinds, each), each)));
+  return named.filter((each) => each !== undefined);
+}
+
+/**
+ * Applies the manifests one after the other by server-side apply.
+ * @throws MemberRefusal when the member refuses one, or does not serve its kind; GatewayError
+ */
+export async function applyBundle(
+  objects: MemberObjects,
+  kinds: Kinds,
+  manifests: readonly JsonObject[],
+): Promise<void> {
+  for (const manifest of manifests) {
+    const name = nameOf(await kindOf(kinds, manifest), manifest);
+    if (name === undefined)
+      throw unusable(`the cluster does not serve ${textAt(manifest, 'kind')} of ${textAt(manifest, 'apiVersion')}`);
+    await objects.patch(name, { type: 'apply', fieldManager, force: true, body: manifest });
+  }
+}
+
+function kindOf(kinds: Kinds, manifest: JsonObject): Promise<ServedKind | undefined> {
+  const parts = textAt(manifest, 'apiVersion').split('/');
+  const [group, version] = parts.length === 2 ? (parts as [string, string]) : (['', parts[0]!] as const);
+  return kinds.find(group, version, textAt(manifest, 'kind'));
+}
+
+function nameOf(kind: ServedKind | undefined, manifest: JsonObject): ObjectName | undefined {
+  if (kind === undefined) return undefined;
+  const namespace = kind.isNamespaced ? textAt(manifest, 'metadata', 'namespace') || 'default' : '';
+  return { kind, namespace, name: textAt(manifest, 'metadata', 'name') };
+}

@@ -1,0 +1,85 @@
+// Connections to a member that belong to one step of a join: with the bootstrap credential, or with a new token that is
+// not stored yet. They end with the step.
+import type { AddressRule } from '../../cache/model/address-rule.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import { unknownStatus } from '../../cache/model/store.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import { judgedSpec } from '../../cache/sources/judged.ts';
+import { makeRegistry, type Access } from '../../cache/sources/objects/registration.ts';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { makeMemberClient, type MemberClient } from '../../distribute/member/member-client.ts';
+import type { ServedKind } from '../../distribute/member/kinds.ts';
+import { makeMemberObjects, MemberRefusal } from '../../distribute/member/member-objects.ts';
+import { textAt } from '../../controllers/objects.ts';
+import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeConnections } from '../../routing/members/target.ts';
+
+/** A member, reached with one credential. */
+export interface ReachedMember {
+  /** Sends requests as the owner of the credential. */
+  readonly own: MemberClient;
+  /** Sends requests as a user whom the owner of the credential impersonates. */
+  as(user: string): MemberClient;
+}
+
+/**
+ * Calls `work` with the member, and closes its connections afterwards.
+ * @param rule which addresses a member may have
+ * @throws GatewayError CLUSTER_UNUSABLE when the address is refused; whatever `work` throws
+ */
+export async function withMember<Result>(
+  join: HubObject,
+  access: Access,
+  rule: AddressRule,
+  work: (member: ReachedMember) => Promise<Result>,
+): Promise<Result> {
+  const spec = specOf(join, access, rule);
+  const record: ClusterRecord = { spec, status: unknownStatus, createdAt: '', resourceVersion: '' };
+  const connections = makeConnections((each, credential) => makeTransport(transportParts(each, credential)));
+  const parts = { cluster: spec.name, record: () => record, connections, userAgent: 'portcullis-join' };
+  try {
+    return await work({
+      own: makeMemberClient(parts, () => 'self'),
+      as: (user) => makeMemberClient(parts, () => makeUser({ name: user })),
+    });
+  } finally {
+    connections.close('drain');
+  }
+}
+
+/**
+ * Returns the UID of the Namespace kube-system, by which a cluster is recognised.
+ * @throws MemberRefusal, GatewayError
+ */
+export async function clusterUidOf({ own }: ReachedMember): Promise<string> {
+  const kubeSystem = { kind: namespaces, namespace: '', name: 'kube-system' };
+  const found = await makeMemberObjects(own, '', refuseWrites).get(kubeSystem);
+  if (found === undefined) throw new MemberRefusal(404, 'NotFound', 'the cluster has no Namespace kube-system');
+  return textAt(found, 'metadata', 'uid');
+}
+
+const namespaces: ServedKind = {
+  ...{ group: '', version: 'v1', kind: 'Namespace', resource: 'namespaces' },
+  ...{ isNamespaced: false, isWatchable: true },
+};
+
+function refuseWrites(): never {
+  throw new Error('only reads are meant here');
+}
+
+function specOf(join: HubObject, access: Access, rule: AddressRule): ClusterSpec {
+  const { name } = join.metadata;
+  const [made] = makeRegistry('join')([
+    {
+      key: name,
+      object: join,
+      others: [],
+      describe: () => ({ originalName: name, sourceDetail: `ClusterJoin ${name}`, labels: {} }),
+      access: () => access,
+    },
+  ]);
+  const spec = judgedSpec(made!, rule);
+  if (spec.problem !== undefined) throw new GatewayError('CLUSTER_UNUSABLE', spec.problem.message);
+  return spec;
+}

@@ -1,0 +1,49 @@
+// Asks the member whether the bootstrap credential may do everything that a join does, before anything is changed.
+import type { JsonObject } from '../../lib/objects/json-object.ts';
+import type { MemberObjects, ObjectName } from '../../distribute/member/member-objects.ts';
+import { accountName, nameOf } from './access-objects.ts';
+import { listAt, textsAt } from '../../controllers/objects.ts';
+
+/**
+ * Returns the rights that are missing, as `verb resource.group`; empty when everything is permitted.
+ * @param others further objects that are applied
+ */
+export async function missingRights(
+  objects: MemberObjects,
+  wanted: readonly JsonObject[],
+  memberNamespace: string,
+  others: readonly ObjectName[] = [],
+): Promise<readonly string[]> {
+  const questions = new Map<string, readonly [verb: string, object: ObjectName]>();
+  const ask = (verb: string, object: ObjectName): void => {
+    questions.set(wordsOf(verb, object), [verb, { ...object, name: '' }]);
+  };
+  const applied = ['create', 'get', 'patch'];
+  for (const object of [...wanted.map(nameOf), ...others]) for (const verb of applied) ask(verb, object);
+  const account = nameOf({ kind: 'ServiceAccount', metadata: { namespace: memberNamespace, name: accountName } });
+  ask('create', { ...account, kind: { ...account.kind, resource: 'serviceaccounts/token' } });
+  const roles = wanted.map(nameOf).filter(({ kind: { resource } }) => resource === 'clusterroles');
+  const [role] = roles;
+  const isFree = role !== undefined && (await objects.may('escalate', role)) && (await objects.may('bind', role));
+  // Without these two verbs, RBAC lets nobody grant what they do not have.
+  if (!isFree) for (const rule of wanted.flatMap((each) => listAt(each, 'rules'))) askRule(rule, ask, memberNamespace);
+  const answers = await Promise.all(
+    [...questions].map(async ([words, question]) => ((await objects.may(...question)) ? [] : [words])),
+  );
+  return answers.flat();
+}
+
+function askRule(rule: unknown, ask: (verb: string, object: ObjectName) => void, memberNamespace: string): void {
+  for (const group of textsAt(rule, 'apiGroups'))
+    for (const resource of textsAt(rule, 'resources'))
+      for (const verb of textsAt(rule, 'verbs'))
+        ask(verb, {
+          kind: { group, version: '*', kind: '', resource, isNamespaced: false, isWatchable: false },
+          namespace: resource === 'serviceaccounts/token' ? memberNamespace : '',
+          name: '',
+        });
+}
+
+function wordsOf(verb: string, { kind: { group, resource }, namespace }: ObjectName): string {
+  return `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === '' ? '' : ` in namespace ${namespace}`}`;
+}

@@ -1,0 +1,104 @@
+// Requests a token of the gateway's ServiceAccount from the member, and checks that it works before it is stored.
+import { MemberRefusal } from '../../distribute/member/member-objects.ts';
+import type { MemberClient } from '../../distribute/member/member-client.ts';
+import { listAt, textAt } from '../../controllers/objects.ts';
+import type { TokenTimes } from '../object/cluster-join.ts';
+import { accountName } from './access-objects.ts';
+import type { ReachedMember } from './member-session.ts';
+
+/** A token with its times. Must not be logged. */
+export interface IssuedToken {
+  readonly token: string;
+  readonly times: TokenTimes;
+}
+
+const timeoutMs = 15_000;
+/** Part of the granted life after which a token is replaced (managed-serviceaccount does the same). */
+const rotateAfter = 0.8;
+/** Tokens of clusters that joined together are replaced up to this part of their life earlier. */
+const jitter = 0.05;
+
+/**
+ * Requests a token by TokenRequest.
+ * @param seconds wanted life; the member may grant another
+ * @param timeScale as in {@link timesOf}
+ * @throws MemberRefusal with the member's status; GatewayError when no answer came
+ */
+export async function requestToken(
+  client: MemberClient,
+  namespace: string,
+  seconds: number,
+  timeScale: number,
+  random: () => number = Math.random,
+): Promise<IssuedToken> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/serviceaccounts/${accountName}/token`;
+  const spec = { expirationSeconds: seconds };
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
+  const issuedMs = Date.now();
+  const answer = await client.request({ method: 'POST', path, body, timeoutMs });
+  const parsed = parse(answer.body);
+  const token = textAt(parsed, 'status', 'token');
+  const expiresMs = Date.parse(textAt(parsed, 'status', 'expirationTimestamp'));
+  if (answer.status !== 201 || token === '' || Number.isNaN(expiresMs))
+    throw new MemberRefusal(
+      answer.status,
+      textAt(parsed, 'reason'),
+      `the cluster issued no token (${answer.status}): ${textAt(parsed, 'message')}`,
+    );
+  return { token, times: timesOf(issuedMs, expiresMs, timeScale, random) };
+}
+
+/**
+ * When a token is replaced: after 80 % of its granted life, a little earlier by chance. Times in Unix milliseconds.
+ * @param timeScale below 1 only in tests, which do not wait for the whole life
+ */
+export function timesOf(issuedMs: number, expiresMs: number, timeScale: number, random: () => number): TokenTimes {
+  const life = Math.max(0, expiresMs - issuedMs) * timeScale;
+  const rotateMs = issuedMs + life * (rotateAfter - jitter * random());
+  return { issuedAt: written(issuedMs), expiresAt: written(expiresMs), rotateAt: written(rotateMs) };
+}
+
+/**
+ * Checks that the token is that of the ServiceAccount, and that it may impersonate. Resolves with the reason when not,
+ * otherwise with undefined.
+ */
+export async function tokenFault(member: ReachedMember, namespace: string): Promise<string | undefined> {
+  const account = `system:serviceaccount:${namespace}:${accountName}`;
+  const itself = await userSeen(member.own);
+  if (itself.name !== account)
+    return `the token answers as ${itself.name || `status ${itself.status}`}, not as ${account}`;
+  const probe = await userSeen(member.as('portcullis:probe'));
+  if (probe.name === 'portcullis:probe' && probe.groups.includes('system:authenticated')) return undefined;
+  return `the token may not impersonate: ${probe.name || `status ${probe.status}`} answered for portcullis:probe`;
+}
+
+interface Seen {
+  readonly status: number;
+  readonly name: string;
+  readonly groups: readonly unknown[];
+}
+
+async function userSeen(client: MemberClient): Promise<Seen> {
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const answer = await client.request({ method: 'POST', path, body, timeoutMs });
+  const parsed = parse(answer.body);
+  const user = ['status', 'userInfo'] as const;
+  return {
+    status: answer.status,
+    name: textAt(parsed, ...user, 'username'),
+    groups: listAt(parsed, ...user, 'groups'),
+  };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function written(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,77 @@
+// What every look at a ClusterJoin works with, and the faults that end a look.
+import type { AddressRule } from '../../cache/model/address-rule.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterReader } from '../../cache/model/store.ts';
+import type { HubClient, HubObject } from '../../cache/hub/hub-types.ts';
+import { HubRefusal, type HubWriter } from '../../controllers/hub/hub-writer.ts';
+import type { ControllerLog } from '../../controllers/queue/logged-queue.ts';
+import type { MemberClient } from '../../distribute/member/member-client.ts';
+import {
+  makeMemberObjects,
+  MemberRefusal,
+  type MemberObjects,
+  type MemberWrite,
+} from '../../distribute/member/member-objects.ts';
+import { fieldManager } from '../member/install.ts';
+
+/** A write to a member, with the ClusterJoin for which it is made. */
+export interface JoinWrite extends MemberWrite {
+  readonly join: { readonly name: string; readonly uid: string };
+}
+
+export interface JoinParts {
+  readonly client: HubClient;
+  readonly writer: HubWriter;
+  /** Namespace of the Secrets that register members with the gateway. */
+  readonly secretNamespace: string;
+  /** Which addresses a member may have. */
+  readonly rule: AddressRule;
+  readonly store: Pick<ClusterReader, 'get' | 'subscribe'>;
+  /** Called before each write to a member, for the audit log. */
+  readonly onWrite: (write: JoinWrite) => Promise<(status: number) => void>;
+  readonly log: ControllerLog;
+  /** Factor for the life of tokens after which they are replaced; below 1 in tests, otherwise 1. */
+  readonly timeScale: number;
+}
+
+/** Returns access to objects of the member; every write is recorded as one for this ClusterJoin. */
+export function objectsFor({ onWrite }: JoinParts, join: HubObject, client: MemberClient): MemberObjects {
+  const { name, uid } = join.metadata;
+  return makeMemberObjects(client, fieldManager, (write) => onWrite({ ...write, join: { name, uid } }));
+}
+
+/** The steps of a join, which are also types of its conditions. */
+export type Step = 'Reached' | 'RightsSufficient' | 'Installed' | 'CredentialIssued' | 'Verified';
+
+/** A step cannot be done now. Its condition says why, and the step is tried again. */
+export class StepFault extends Error {
+  override readonly name = 'StepFault';
+  readonly step: Step;
+  readonly reason: string;
+  constructor(step: Step, reason: string, message: string) {
+    super(message);
+    this.step = step;
+    this.reason = reason;
+  }
+}
+
+/**
+ * Does the work of a step.
+ * @throws StepFault when hub or member refuse or do not answer; whatever else `work` throws
+ */
+export async function inStep<Result>(step: Step, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === undefined) throw error;
+    throw new StepFault(step, reason, (error as Error).message);
+  }
+}
+
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof MemberRefusal) return error.status === 401 ? 'CredentialRefused' : 'RefusedByCluster';
+  if (error instanceof HubRefusal && error.status !== 409) return 'RefusedByHub';
+  if (!(error instanceof GatewayError)) return undefined;
+  return error.code === 'CLUSTER_UNUSABLE' ? 'InvalidBootstrap' : 'Unreachable';
+}

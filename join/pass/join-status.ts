@@ -1,0 +1,76 @@
+// The status of a ClusterJoin while one look at it changes it. It is written only if something changed.
+import { isDeepStrictEqual } from 'node:util';
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import { fieldOf } from '../../cache/sources/objects/hub-object.ts';
+import {
+  conditionsOf,
+  findCondition,
+  generationOf,
+  withConditions,
+  type Condition,
+  type Finding,
+} from '../../controllers/conditions.ts';
+import type { HubWriter } from '../../controllers/hub/hub-writer.ts';
+import { clusterJoins, memoryOf, type InstalledObject, type JoinMemory } from '../object/cluster-join.ts';
+
+export class JoinStatus {
+  #join: HubObject;
+  #conditions: readonly Condition[];
+  #fields: Readonly<Record<string, unknown>>;
+
+  constructor(join: HubObject) {
+    this.#join = join;
+    this.#conditions = conditionsOf(join);
+    this.#fields = (fieldOf(join, 'status') as Record<string, unknown> | undefined) ?? {};
+  }
+
+  /** The ClusterJoin as the hub has it, as far as this look knows. */
+  get join(): HubObject {
+    return this.#join;
+  }
+
+  /** What the status remembers now, with the changes of this look. */
+  get memory(): JoinMemory {
+    return memoryOf({ ...this.#join, status: this.#fields });
+  }
+
+  find(...finding: readonly [type: string, status: Finding['status'], reason: string, message: string]): void {
+    const [type, status, reason, message] = finding;
+    this.#conditions = withConditions(this.#conditions, [{ type, status, reason, message }], generationOf(this.#join));
+  }
+
+  isTrue(type: string): boolean {
+    return findCondition(this.#conditions, type)?.status === 'True';
+  }
+
+  condition(type: string): Condition | undefined {
+    return findCondition(this.#conditions, type);
+  }
+
+  /** Replaces fields of the status; null removes a field. */
+  set(fields: Readonly<Record<string, unknown>>): void {
+    this.#fields = { ...this.#fields, ...fields };
+  }
+
+  /** Remembers an object of the member, in place of an earlier one of the same name. */
+  installed(object: InstalledObject): void {
+    const isOther = (each: InstalledObject): boolean =>
+      each.kind !== object.kind || each.name !== object.name || each.namespace !== object.namespace;
+    this.set({ installed: [...this.memory.installed.filter(isOther), object] });
+  }
+
+  /** Forgets an object of the member, which is gone. */
+  removed(object: InstalledObject): void {
+    this.set({ installed: this.memory.installed.filter(({ uid }) => uid !== object.uid) });
+  }
+
+  /** Writes the status if it changed. @throws HubRefusal, 409 when somebody else changed the object; GatewayError */
+  async save(writer: HubWriter): Promise<void> {
+    const status = { ...this.#fields, conditions: this.#conditions };
+    if (isDeepStrictEqual(status, { conditions: [], ...(fieldOf(this.#join, 'status') as object | undefined) })) return;
+    const { resourceVersion } = this.#join.metadata;
+    this.#join = await writer.patch(clusterJoins, this.#join, { metadata: { resourceVersion }, status }, '/status');
+    this.#fields = (fieldOf(this.#join, 'status') as Record<string, unknown> | undefined) ?? {};
+    this.#conditions = conditionsOf(this.#join);
+  }
+}

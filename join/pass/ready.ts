@@ -1,0 +1,52 @@
+// Whether a member that has joined can be used: it is registered with the gateway, it answers, and the conditions that
+// its readiness gates name are True.
+import type { HubObject } from '../../cache/hub/hub-types.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import { conditionsOf, findCondition, type Finding } from '../../controllers/conditions.ts';
+import { gatesOf } from '../object/cluster-join.ts';
+import type { JoinStatus } from './join-status.ts';
+
+/** What the condition `Ready` says. */
+export type Readiness = Omit<Finding, 'type'>;
+
+/**
+ * @param record what the gateway knows of the cluster; undefined when its sources do not have the join's Secret
+ * @param managed the ManagedCluster of the same name, whose conditions and gates count, too
+ */
+export function readinessOf(
+  join: HubObject,
+  status: JoinStatus,
+  record: ClusterRecord | undefined,
+  managed: HubObject | undefined,
+): Readiness {
+  for (const type of ['Reached', 'Verified']) {
+    const condition = status.condition(type);
+    if (condition?.status === 'False') return not(condition.reason, condition.message);
+  }
+  if (status.memory.credential === undefined) return not(...unfinished(status));
+  if (record === undefined) return not('NotRegistered', 'the gateway does not have the cluster in its sources yet');
+  const available = record.status.conditions.find(({ type }) => type === 'Available');
+  if (available?.status !== 'True') return not('NotAvailable', available?.message ?? 'the cluster was not probed yet');
+  const all = [...conditionsOf(join), ...(managed === undefined ? [] : conditionsOf(managed))];
+  const gates = [...new Set([...gatesOf(join), ...gatesOf(managed)])];
+  const waiting = gates.filter((gate) => findCondition(all.filter(isTrue), gate) === undefined);
+  if (waiting.length > 0) return not('ReadinessGatesNotReady', `waiting for: ${waiting.join(', ')}`);
+  return { status: 'True', reason: 'Ready', message: 'the cluster can be used' };
+}
+
+function isTrue({ status }: { readonly status: string }): boolean {
+  return status === 'True';
+}
+
+function not(reason: string, message: string): Readiness {
+  return { status: 'False', reason, message };
+}
+
+/** The first step that failed. */
+function unfinished(status: JoinStatus): readonly [reason: string, message: string] {
+  for (const type of ['RightsSufficient', 'Installed', 'CredentialIssued']) {
+    const condition = status.condition(type);
+    if (condition?.status === 'False') return [condition.reason, condition.message];
+  }
+  return ['NotJoined', 'the cluster has not joined yet'];
+}
