@@ -18,7 +18,9 @@ export interface FollowedTypesOptions {
 }
 
 export interface FollowedTypes {
-  /** Replaces the types that a user reads; an empty list ends all of that user's watches. */
+  /**
+   * Replaces the types that a user reads; an empty list ends all of that user's watches. Does nothing after `close`.
+   */
   use(user: string, types: readonly WatchedResource[]): void;
   /** Returns the names of the users that read a type. */
   usersOf(type: WatchedResource): readonly string[];
@@ -41,6 +43,7 @@ const missingPollMs = 1_000;
 export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes {
   const reflectors = new Map<string, Reflector>();
   const users = new Map<string, readonly WatchedResource[]>();
+  let closed = false;
 
   function follow(type: WatchedResource): Reflector {
     return startReflector({
@@ -56,6 +59,8 @@ export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes 
 
   return {
     use(user, types) {
+      // Work that was under way at the end may still ask for types. Watching them would keep the process alive.
+      if (closed) return;
       if (types.length === 0) users.delete(user);
       else users.set(user, types);
       for (const type of types) {
@@ -77,6 +82,7 @@ export function makeFollowedTypes(options: FollowedTypesOptions): FollowedTypes 
     objects: (type) => reflectors.get(resourceKey(type))?.objects,
     state: (type) => reflectors.get(resourceKey(type))?.state(),
     close() {
+      closed = true;
       for (const reflector of reflectors.values()) reflector.close();
       reflectors.clear();
       users.clear();

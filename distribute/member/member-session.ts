@@ -43,6 +43,7 @@ const ownCredential = 'gateway';
 export class MemberSession {
   readonly #parts: SessionParts;
   readonly #executors = new Map<string, AsExecutor>();
+  #closed = false;
   /** Sends requests with the gateway's own credential. */
   readonly own: MemberClient;
   readonly kinds: Kinds;
@@ -93,6 +94,7 @@ export class MemberSession {
   }
 
   close(): void {
+    this.#closed = true;
     for (const { types } of this.#executors.values()) types.close();
     this.#executors.clear();
   }
@@ -110,6 +112,8 @@ export class MemberSession {
       onError,
       ...(timing && { timing }),
     });
+    // A pass that was under way at the end still has its client, but watches nothing any more.
+    if (this.#closed) types.close();
     const made = { client, types };
     this.#executors.set(executor.key, made);
     return made;
