@@ -2,6 +2,7 @@
 // for failed, 2 for a wrong flag or configuration. commander exits with 1 for a wrong flag; that is changed to 2.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addAccessCommands } from '../cli/access/access-commands.ts';
 import { addApplyCommands } from '../cli/apply/apply-commands.ts';
 import { addCompletionCommand } from '../cli/completion/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
@@ -86,6 +87,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
   addIndexCommand(program, terminal);
+  addAccessCommands(program, terminal);
   addApplyCommands(program, terminal);
   addJoinCommands(program, terminal);
   addGenerateCommand(program, terminal);

@@ -39,6 +39,12 @@ export function printTable(table: JsonObject, options: TableOptions): string {
   return align([columns.map(({ name }) => printable(name.toUpperCase())), ...rows]);
 }
 
+/** Rows of text as a table with these headings; '' when there are no rows. */
+export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const columnDefinitions = headings.map((name) => ({ name, type: 'string' }));
+  return printTable({ columnDefinitions, rows: rows.map((cells) => ({ cells })) }, { wide: false, nowMs: 0 });
+}
+
 /** Aligns cells in columns, three spaces apart; the last column is not padded. */
 export function align(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];

@@ -74,7 +74,7 @@ async function showStatus(flags: StatusFlags, terminal: Terminal): Promise<void>
   }
   if (flags.output === 'json') terminal.print(`${JSON.stringify(status, null, 4)}\n`);
   else if (flags.output === 'yaml') terminal.print(stringify(status, { lineWidth: 0 }));
-  else terminal.print(describeIndex(readIndexStatus(status), terminal.nowMs()));
+  else terminal.print(describeIndex(readIndexStatus(status)));
 }
 
 /**

@@ -3,7 +3,7 @@
 import { printable } from '../failure.ts';
 import { isRecord } from '../../lib/json/record.ts';
 import type { JsonRecord } from '../../lib/json/record.ts';
-import { printTable } from '../table.ts';
+import { printRows } from '../table.ts';
 
 /** The status of an index as received from the gateway. Fields that are missing or of another type are empty. */
 export interface IndexStatus {
@@ -32,19 +32,15 @@ export function missingOf({ clusters }: IndexStatus): readonly string[] {
 }
 
 /** The status as text: a line about the store, then the replicas and the clusters. */
-export function describeIndex(status: IndexStatus, nowMs: number): string {
+export function describeIndex(status: IndexStatus): string {
   const { replicas, clusters } = status;
   const sum = clusters.reduce((objects, cluster) => objects + Number(cluster['objects'] ?? 0), 0);
   const synced = clusters.length - missingOf(status).length;
   const lines = [
     `${storeText(status.store)}; ${sum} objects; ${synced} of ${clusters.length} clusters completely in the index`,
-    ...(replicas === undefined ? [] : ['', tableOf(replicas, ['name', 'shards', 'clusters'], nowMs)]),
+    ...(replicas === undefined ? [] : ['', tableOf(replicas, ['name', 'shards', 'clusters'])]),
     '',
-    tableOf(
-      clusters,
-      ['cluster', 'indexed', 'objects', 'lagSeconds', ...(replicas === undefined ? [] : ['replica'])],
-      nowMs,
-    ),
+    tableOf(clusters, ['cluster', 'indexed', 'objects', 'lagSeconds', ...(replicas === undefined ? [] : ['replica'])]),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
 }
@@ -59,10 +55,9 @@ function storeText({ kind, name, form, fault, answeredSecondsAgo, logSeconds }: 
 
 const headings: Readonly<Record<string, string>> = { name: 'replica', lagSeconds: 'lag (s)' };
 
-function tableOf(rows: readonly JsonRecord[], columns: readonly string[], nowMs: number): string {
-  const table = {
-    columnDefinitions: columns.map((name) => ({ name: headings[name] ?? name, type: 'string' })),
-    rows: rows.map((row) => ({ cells: columns.map((name) => String(row[name] ?? '')) })),
-  };
-  return printTable(table, { wide: false, nowMs });
+function tableOf(rows: readonly JsonRecord[], columns: readonly string[]): string {
+  return printRows(
+    columns.map((name) => headings[name] ?? name),
+    rows.map((row) => columns.map((name) => String(row[name] ?? ''))),
+  );
 }

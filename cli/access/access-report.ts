@@ -1,0 +1,104 @@
+// The gateway's answers about rights, as a person reads them. Security: all texts come from clusters; control
+// characters in them are made visible.
+import { isJsonObject, type JsonObject } from '../../lib/objects/json-object.ts';
+import { printable } from '../failure.ts';
+import { printRows } from '../table.ts';
+
+/** Who has a right: one line for each subject, binding and cluster; '' for nobody. */
+export function describeHolders(answer: JsonObject): string {
+  return printRows(
+    ['cluster', 'subject', 'namespace', 'binding', 'role'],
+    withoutTwins(listOf(answer['items']).map((row) => [...whoAndWhere(row), bindingText(row), roleText(row)])),
+  );
+}
+
+/** Who could come to a right that they do not have; '' for nobody. */
+export function describeOthers(answer: JsonObject): string {
+  const lines = listOf(answer['mayBecome']).map((row) => {
+    const becomes = listOf(row['becomes']).map(subjectText).join(',');
+    return [...whoAndWhere(row), String(row['way'] ?? ''), becomes, bindingText(row)];
+  });
+  return printRows(['cluster', 'subject', 'namespace', 'could', 'as', 'binding'], withoutTwins(lines));
+}
+
+/** What somebody may do: one line for each rule; '' for nothing. */
+export function describeRules(answer: JsonObject): string {
+  const lines = listOf(answer['items']).map((row) => {
+    const rule = recordOf(row['rule']);
+    const names = texts(rule['resourceNames']).join(',');
+    return [
+      String(row['cluster']),
+      placeText(row),
+      texts(rule['verbs']).join(','),
+      whatText(rule),
+      names,
+      roleText(row),
+    ];
+  });
+  return printRows(['cluster', 'namespace', 'verbs', 'what', 'names', 'role'], withoutTwins(lines));
+}
+
+/** One line for each reason why the answer may lack something; '' when it is complete. */
+export function describeGaps(answer: JsonObject): string {
+  return listOf(answer['incomplete'])
+    .map(({ cluster, message }) => printable(`Incomplete: ${String(cluster)}: ${String(message)}\n`))
+    .join('');
+}
+
+/** The groups whose members may do everything, and which no role tells of. */
+export function unrestrictedGroups(answer: JsonObject): readonly string[] {
+  return listOf(answer['unrestricted']).map(({ name }) => printable(String(name)));
+}
+
+/** Two rules of one role can give the same line. */
+function withoutTwins(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return [...new Map(lines.map((line) => [JSON.stringify(line), line])).values()];
+}
+
+function whoAndWhere(row: JsonObject): readonly string[] {
+  return [String(row['cluster']), subjectText(recordOf(row['subject'])), placeText(row)];
+}
+
+function subjectText({ kind, name, namespace }: JsonObject): string {
+  return namespace === undefined
+    ? `${String(kind)}/${String(name)}`
+    : `${String(kind)}/${String(namespace)}/${String(name)}`;
+}
+
+/** `*` stands for every namespace and for objects outside of namespaces. */
+function placeText({ namespace }: JsonObject): string {
+  return typeof namespace === 'string' ? namespace : '*';
+}
+
+function bindingText(row: JsonObject): string {
+  const { kind, name } = recordOf(recordOf(row['via'])['binding']);
+  return name === undefined ? '' : `${String(kind)}/${String(name)}`;
+}
+
+function roleText(row: JsonObject): string {
+  const { kind, name } = recordOf(recordOf(row['via'])['role']);
+  return name === undefined ? '' : `${String(kind)}/${String(name)}`;
+}
+
+/** The paths of a rule, or each resource with its group, as kubectl names them. */
+function whatText(rule: JsonObject): string {
+  const groups = texts(rule['apiGroups']);
+  const resources = texts(rule['resources']).flatMap((resource) => {
+    const [type = '', ...rest] = resource.split('/');
+    const tail = rest.map((part) => `/${part}`).join('');
+    return groups.map((group) => (group === '' ? resource : `${type}.${group}${tail}`));
+  });
+  return [...resources, ...texts(rule['nonResourceURLs'])].join(',');
+}
+
+function recordOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
